@@ -24,7 +24,7 @@ COMMANDS: dict[str, int | str] = {
     "hookbridge --help": 0,
     "hookbridge docs quickstart": 0,
     "hookbridge doctor examples/old_program.py": 0,
-    "hookbridge explain examples/digits_job.py --host=fit": 0,
+    "hookbridge explain examples/digits_towers.py --host=fit": 0,
     "hookbridge migrate scan examples/old_program.py": 0,
     "hookbridge train examples/digits_keras.py --loop=fit --epochs=3 "
     "--train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit": 0,

@@ -59,8 +59,8 @@ def custom_model() -> Any:
     )
 
 
-def tower_fn(features: Any, labels: Any, mode: str) -> Any:
-    """The same network for one tower of a session."""
+def graph_model(features: Any, mode: str) -> Any:
+    """The same network for a session."""
     del mode
 
     def dense(x: Any, layer: str) -> Any:
@@ -73,13 +73,7 @@ def tower_fn(features: Any, labels: Any, mode: str) -> Any:
     with v1.variable_scope("hidden"):
         hidden = tf.nn.relu(dense(features, "hidden"), name="Relu")
     with v1.variable_scope("logits"):
-        logits = dense(hidden, "logits")
-    hits = eval_metrics_fn()["accuracy"](labels, logits)
-    return hb.loops.TowerSpec(
-        loss=tf.reduce_mean(loss(labels, logits)),
-        metrics={"accuracy": tf.reduce_mean(tf.cast(hits, tf.float32))},
-        predictions=logits,
-    )
+        return dense(hidden, "logits")
 
 
 def loss(labels: Any, predictions: Any) -> Any:

@@ -62,6 +62,9 @@ def dataset_fn(dataset: Any, mode: str) -> Any:
     return dataset.shuffle(1797, seed=1) if mode == "train" else dataset
 
 
-def hooks() -> list[Any]:
-    """Hooks of the training."""
-    return [tf.compat.v1.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=50)]
+def guests() -> list[Any]:
+    """Hooks and callbacks, in one list."""
+    return [
+        tf.compat.v1.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=50),
+        tf.keras.callbacks.TerminateOnNaN(),
+    ]

@@ -32,8 +32,8 @@ class ModelDefinition:
     `hookbridge.data.Pipeline`; `train_input_fn()`, `eval_input_fn()` and
     `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
     `guests` and `params`; the first two may take `mode` and `model_dir`. With
-    `tower_fn(features, labels, mode)`, which returns a `TowerSpec`, and
-    `optimizer(learning_rate=...)` it trains in `towers` without an Estimator.
+    `graph_model(features, mode)`, the network of `custom_model()` in plain TF1, it
+    trains in `towers` without an Estimator, and without Keras 2.
     """
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:
@@ -41,6 +41,7 @@ class ModelDefinition:
         self.path = str(module.__file__)
         self.module = module
         self.model_fn: Callable[..., Any] | None = None
+        self.graph_model: Callable[..., Any] | None = None
         if not hasattr(module, "custom_model") and not hasattr(module, "model_fn"):
             raise errors.InvalidArgumentError(
                 f"{self.path} has neither `custom_model` nor `model_fn`; expected "
@@ -58,6 +59,10 @@ class ModelDefinition:
                 module, "loss", "(labels, predictions)", positional=2
             )
             self._optimizer = find_function(module, "optimizer", "()")
+            if hasattr(module, "graph_model"):
+                self.graph_model = find_function(
+                    module, "graph_model", "(features, mode)", positional=2
+                )
         if not any(hasattr(module, name) for name in _INPUTS):
             raise errors.InvalidArgumentError(
                 f"{self.path} says nothing about its data; expected "
@@ -89,9 +94,9 @@ class ModelDefinition:
             raise self.wrong("custom_model", model, "a Keras model")
         return model
 
-    def optimizer(self) -> Any:
+    def optimizer(self, **arguments: Any) -> Any:
         """A new optimizer, of Keras or of `tf.compat.v1.train`."""
-        optimizer = self._optimizer()
+        optimizer = self._optimizer(**arguments)
         if not callable(getattr(optimizer, "apply_gradients", None)):
             raise self.wrong("optimizer", optimizer, "an optimizer")
         return optimizer

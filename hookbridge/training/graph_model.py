@@ -1,11 +1,10 @@
-"""A definition file as an Estimator's `model_fn`."""
+"""A definition file's network, loss, metrics and optimizer in graphs."""
 
 from __future__ import annotations
 
 import weakref
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -13,9 +12,11 @@ import hookbridge as hb
 from hookbridge import compat
 from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.variables import write
-from hookbridge.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.loops.towers.spec import TowerSpec
+from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.graph_optimizer import AsV1Optimizer, GraphOptimizer
 from hookbridge.training.keras_model import start_names
+from hookbridge.training.part import Part
 
 v1 = tf.compat.v1
 # The mean loss over the examples. An Estimator's own `loss` is the mean over the
@@ -43,22 +44,19 @@ def _size(features: Any) -> Any:
 
 
 class GraphModel:
-    """Builds the model of a file in each graph, and remembers the models it built."""
+    """Builds the network of a file in each graph: a Keras 2 model, or `graph_model`."""
 
-    def __init__(
-        self,
-        definition: ModelDefinition,
-        first_values: Sequence[Any] | None,
-        replicas_to_aggregate: int | None,
-        is_chief: bool,
-    ) -> None:
-        self._definition = definition
-        self._make_optimizer = GraphOptimizer(definition)
-        self._first_values = first_values
-        self._replicas = replicas_to_aggregate
-        self._is_chief = is_chief
+    def __init__(self, part: Part) -> None:
+        self._definition = part.definition
+        self._make_optimizer = GraphOptimizer(part.definition)
+        self._replicas, self._is_chief = part.replicas, part.is_chief
         self._models: Any = weakref.WeakKeyDictionary()
-        self._metrics: Any = weakref.WeakKeyDictionary()
+        self._first_values: Any = None
+        if part.is_chief and part.definition.graph_model is None:
+            modes = [m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m)]
+            if modes:  # else the command says which data it needs
+                batches = part.inputs.function(modes[0])()
+                self._first_values = part.model(batches).get_weights()
 
     def __deepcopy__(self, memo: Any) -> GraphModel:
         # An Estimator is copied for each task of a cluster.
@@ -68,24 +66,14 @@ class GraphModel:
         """The Keras model of the default graph, that of the first tower."""
         return self._models.get(v1.get_default_graph())
 
-    def logs(self) -> dict[str, Any]:
-        """The `logs=` for `as_hooks`: each metric as the mean of the towers."""
+    def functions(self) -> dict[str, Any]:
+        """The metrics that are functions; Keras's own count in an evaluation only."""
+        metrics = self._definition.metrics().items()
+        return {name: m for name, m in metrics if not hasattr(m, "update_state")}
 
-        def mean_of(name: str) -> Any:
-            return lambda: tf.add_n(parts := self._means()[name]) / len(parts)
-
-        return {name: mean_of(name) for name in self._functions()}
-
-    def model_fn(self, features: Any, labels: Any, mode: str) -> Any:
-        """Builds one tower."""
-        definition = self._definition
-        for keras in compat.keras_flavours():
-            if not compat.is_keras3(keras):
-                start_names(keras)
-        model = definition.custom_model()
-        clone.check(model)
-        self._models.setdefault(v1.get_default_graph(), model)
-        predictions = model(features, training=mode == TRAIN)
+    def tower(self, features: Any, labels: Any, mode: str) -> Any:
+        """Builds one tower: a `TowerSpec` in training, else an `EstimatorSpec`."""
+        predictions, model = self._network(features, mode)
         is_dict = isinstance(predictions, Mapping)
         outputs = predictions if is_dict else {"predictions": predictions}
         if mode == PREDICT:
@@ -93,8 +81,8 @@ class GraphModel:
             return hb.estimator.EstimatorSpec(
                 mode, predictions=outputs, export_outputs={"serving_default": export}
             )
-        loss = definition.loss(labels, predictions)
-        if model.losses:
+        loss = self._definition.loss(labels, predictions)
+        if model is not None and model.losses:
             loss += tf.add_n(model.losses)
         if mode == EVAL:
             return hb.estimator.EstimatorSpec(
@@ -106,23 +94,51 @@ class GraphModel:
                     MEAN_LOSS: v1.metrics.mean(loss, _size(features)),
                 },
             )
-        self._note_metrics(labels, predictions)
-        variables = model.trainable_variables
+        if model is None:
+            variables = v1.trainable_variables()
+            updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        else:
+            variables, updates = model.trainable_variables, model.updates
         pairs = list(zip(tf.gradients(loss, variables), variables, strict=True))
         optimizer, hooks = self._optimizer()
+        arguments = {}
         if isinstance(optimizer, v1.train.Optimizer):
-            step = v1.train.get_or_create_global_step()
-            update = optimizer.apply_gradients(pairs, global_step=step)
-        else:
-            update = optimizer.apply_gradients(pairs)
-        return hb.estimator.EstimatorSpec(
-            mode,
-            loss=loss,
-            predictions=outputs,
-            train_op=tf.group(update, *model.updates),
-            training_hooks=hooks,
-            scaffold=v1.train.Scaffold(init_fn=self._begin_with(model)),
+            arguments = {"global_step": v1.train.get_or_create_global_step()}
+        update = optimizer.apply_gradients(pairs, **arguments)
+        return TowerSpec(
+            loss,
+            self._means(labels, predictions),
+            outputs,
+            tf.group(update, *updates),
+            hooks,
+            v1.train.Scaffold(init_fn=self._begin_with(model)),
         )
+
+    def means(self, features: Any, labels: Any) -> dict[str, Any]:
+        """The mean loss and metrics of a batch, for an evaluation in a session."""
+        metrics = self._definition.metrics()
+        if metrics.keys() != self.functions().keys():
+            raise self._definition.wrong(
+                "eval_metrics_fn",
+                metrics,
+                "functions of labels and predictions, which `graph_model` can be "
+                "evaluated with",
+            )
+        predictions, _ = self._network(features, EVAL)
+        loss = self._definition.loss(labels, predictions)
+        return {"loss": loss, **self._means(labels, predictions)}
+
+    def _network(self, features: Any, mode: str) -> tuple[Any, Any]:
+        """The predictions, and the Keras model if one made them."""
+        if self._definition.graph_model is not None:
+            return self._definition.graph_model(features, mode), None
+        for keras in compat.keras_flavours():
+            if not compat.is_keras3(keras):
+                start_names(keras)
+        model = self._definition.custom_model()
+        clone.check(model)
+        self._models.setdefault(v1.get_default_graph(), model)
+        return model(features, training=mode == TRAIN), model
 
     def _optimizer(self) -> tuple[Any, list[Any]]:
         """The optimizer, and the hooks that it needs."""
@@ -157,17 +173,8 @@ class GraphModel:
                 metrics[name] = v1.metrics.mean(values)
         return metrics
 
-    def _functions(self) -> dict[str, Any]:
-        """The metrics that are functions; Keras's own count in an evaluation only."""
-        metrics = self._definition.metrics().items()
-        return {name: m for name, m in metrics if not hasattr(m, "update_state")}
-
-    def _means(self) -> dict[str, list[Any]]:
-        """The means of the metrics of each tower in the default graph."""
-        means = self._metrics.setdefault(v1.get_default_graph(), defaultdict(list))
-        return cast(dict[str, list[Any]], means)
-
-    def _note_metrics(self, labels: Any, predictions: Any) -> None:
-        for name, metric in self._functions().items():
-            values = tf.cast(metric(labels, predictions), tf.float32)
-            self._means()[name].append(tf.reduce_mean(values, name=name))
+    def _means(self, labels: Any, predictions: Any) -> dict[str, Any]:
+        return {
+            name: tf.reduce_mean(tf.cast(metric(labels, predictions), tf.float32))
+            for name, metric in self.functions().items()
+        }

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.loops.towers.graph import named_learning_rate
 from hookbridge.training.definition import ModelDefinition
+from hookbridge.training.user_file import parameters
 
 v1 = tf.compat.v1
 # Arguments that only Keras's optimizers since 2.11 have -> the values with which they
@@ -30,7 +30,8 @@ _NEW = {
 class GraphOptimizer:
     """Makes a file's optimizer in each graph.
 
-    Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`. Keras's
+    Hooks read and feed its learning rate as `learning_rate:0`, as in `fit`; one of
+    TF1 has it as the default of the function's argument `learning_rate`. Keras's
     optimizers since 2.11 update variables only eagerly. So the older ones, under
     `optimizers.legacy`, replace them; their formulas are the same.
     """
@@ -79,17 +80,35 @@ class GraphOptimizer:
 
     def make(self) -> Any:
         """An optimizer whose update is an operation of the default graph."""
+        step = v1.train.get_or_create_global_step()
         if self._legacy is None:
-            return self._definition.optimizer()
+            own = parameters(self._definition.module.optimizer).get("learning_rate")
+            if own is None or own.default is own.empty:
+                return self._definition.optimizer()
+            rate = _named_learning_rate(own.default, step)
+            return self._definition.optimizer(learning_rate=rate)
         rate = self._rate
         if isinstance(rate, dict):
             rate = self._keras.optimizers.schedules.deserialize(rate)
-        # The tensor `learning_rate:0`, of a variable or of a schedule.
-        rate = named_learning_rate(rate, v1.train.get_or_create_global_step())[1]
+        rate = _named_learning_rate(rate, step)
         config = {**self._config, "learning_rate": lambda: rate}
         optimizer = self._legacy.from_config(config)
-        optimizer.iterations = v1.train.get_or_create_global_step()
+        optimizer.iterations = step
         return optimizer
+
+
+def _named_learning_rate(value: Any, step: Any) -> Any:
+    """The tensor `learning_rate:0`: a schedule's, or a variable that guests can set."""
+    if callable(value):
+        return tf.identity(tf.cast(value(step), tf.float32), name="learning_rate")
+    variable = v1.get_variable(
+        "optimizer/learning_rate",
+        shape=(),
+        dtype=tf.float32,
+        initializer=v1.constant_initializer(value),
+        trainable=False,
+    )
+    return tf.identity(variable, name="learning_rate")
 
 
 class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]

@@ -71,10 +71,6 @@ class TrainingJob:
             from hookbridge.training.fit_training import FitTraining
 
             self._loop = FitTraining(self._part)
-        elif settings.loop == "towers" and definition.optional("tower_fn") is not None:
-            from hookbridge.training.tower_training import TowerTraining
-
-            self._loop = TowerTraining(self._part)
         else:
             from hookbridge.training.session_training import SessionTraining
 

@@ -147,8 +147,11 @@ def test_train_in_a_cluster(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:
     # Without a chief, worker 0 is the chief of the Estimator.
-    job = str(repo_root / "examples" / "digits_job.py")
-    train = [sys.executable, "-m", "hookbridge", "train", job, "--max_steps=200"]
+    examples = repo_root / "examples"
+    data = examples / "data" / "digits.csv"
+    train = [sys.executable, "-m", "hookbridge", "train", "--max_steps=200"]
+    train += [str(examples / "digits_towers.py"), "--header_lines=1"]
+    train += [f"--train_files={data}", f"--eval_files={data}"]
     done = fork_server.run(
         *("-m", "hookbridge"),
         *("cluster", "--nochief", "--num_workers=2", "--num_ps=1", "--evaluator", "--"),

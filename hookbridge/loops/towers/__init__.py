@@ -2,5 +2,5 @@
 
 Reading order: `replicate_model_fn`, `build`, `batches`, `variables`,
 `graph_collections`, `updates`, `deferred_updates`, `averaged_updates`, `merged_specs`;
-then, for a `tower_fn`: `spec`, `inputs`, `graph`, `evaluation`, `devices`.
+then `spec`, `inputs`, `evaluation`, `devices`.
 """

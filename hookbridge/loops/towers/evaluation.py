@@ -1,8 +1,8 @@
-"""Evaluates a model function inside a session, on its live variables."""
+"""Evaluates a network inside a session, on its live variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -10,8 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.loops.towers.graph_collections import own_collections
-from hookbridge.loops.towers.inputs import num_batches
-from hookbridge.loops.towers.spec import EVAL, ModelFn, as_pair, call_model_fn
+from hookbridge.loops.towers.inputs import as_pair, num_batches
 from hookbridge.validation import ValidationReport
 
 
@@ -24,8 +23,13 @@ class Evaluation:
     has, there is one extra `on_batch_begin` at the end of the data, as in Keras.
     """
 
-    def __init__(self, model_fn: ModelFn, input_fn: Callable[[], Any]) -> None:
-        """Builds the evaluation's operations under `evaluation/`."""
+    def __init__(
+        self,
+        means: Callable[[Any, Any], Mapping[str, Any]],
+        input_fn: Callable[[], Any],
+    ) -> None:
+        """Builds `means(features, labels)`, of the examples, under `evaluation/`."""
+        trained = tf.compat.v1.global_variables()
         with (
             own_collections(),
             tf.compat.v1.variable_scope(
@@ -40,17 +44,24 @@ class Evaluation:
             batches = num_batches(dataset)
             iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
             features, labels = as_pair(iterator.get_next())
-            spec = call_model_fn(model_fn, features, labels, EVAL)
+            values = dict(means(features, labels))
             size = tf.shape(tf.nest.flatten(features)[0])[0]
+        new = [v.op.name for v in tf.compat.v1.global_variables()[len(trained) :]]
+        if trained and new:
+            raise errors.InvalidArgumentError(
+                f"The validation made the variables {new}, which nothing trains; "
+                "expected those of the training. Make each by "
+                "`tf.compat.v1.get_variable`, which shares them by name."
+            )
         if batches == tf.data.INFINITE_CARDINALITY:
             raise errors.InvalidArgumentError(
                 "The validation input never ends; expected one pass over the data. "
                 "Leave out `.repeat()` or add `.take(number_of_batches)`."
             )
         self.num_batches = None if batches == tf.data.UNKNOWN_CARDINALITY else batches
-        self.metric_names = ("loss", *spec.metrics)
+        self.metric_names = tuple(values)
         self._initializer = iterator.initializer
-        self._fetches = ({"loss": spec.loss, **spec.metrics}, size)
+        self._fetches = (values, size)
 
     def run(
         self, session: Any, report: ValidationReport | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.arguments import check_divides
 from hookbridge.loops.towers.batches import known_size
 
@@ -22,6 +23,16 @@ def next_training_batch(dataset: Any) -> Any:
         tf.compat.v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer
     )
     return iterator.get_next()
+
+
+def as_pair(element: Any) -> tuple[Any, Any]:
+    """An element of the input as `(features, labels)`."""
+    if not isinstance(element, (tuple, list)) or len(element) != 2:
+        raise errors.InvalidArgumentError(
+            f"The input function gives elements of type `{type(element).__name__}`; "
+            "expected `(features, labels)` pairs."
+        )
+    return element[0], element[1]
 
 
 def num_batches(dataset: Any) -> int:

@@ -1,8 +1,7 @@
-"""A definition file with a `tower_fn`: names, epochs, restarts, evaluation, errors."""
+"""A definition file with a `graph_model`: names, epochs, restarts, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,14 +27,17 @@ def data(batches: int = STEPS, batch_size: int = 4) -> Any:
     return tf.data.Dataset.from_tensor_slices((x, x @ KERNEL)).batch(batch_size)
 
 
-def tower_fn(features: Any, labels: Any, mode: str) -> Any:
+def graph_model(features: Any, mode: str) -> Any:
     kernel = v1.get_variable("kernel", initializer=np.ones([2, 1], np.float32))
     outputs = features @ kernel
     with v1.name_scope("hidden"):
         tf.nn.relu(outputs, name="Relu")
-    error = outputs - labels
-    loss = tf.identity(tf.reduce_mean(error**2), name="loss")  # a name like ours
-    return hb.loops.TowerSpec(loss, {"mae": tf.reduce_mean(tf.abs(error))})
+    tf.reduce_mean(outputs, name="loss")  # a name like ours
+    return outputs
+
+
+def unshared(features: Any, mode: str) -> Any:
+    return features @ tf.Variable(np.ones([2, 1], np.float32), name="kernel")
 
 
 def job(folder: Path, *, towers: int = 2, steps: Any = None, **changes: Any) -> Any:
@@ -44,11 +46,12 @@ def job(folder: Path, *, towers: int = 2, steps: Any = None, **changes: Any) -> 
     module.__file__ = "job.py"
     found = {
         "custom_model": lambda: None,
-        "loss": lambda labels, predictions: None,
+        "loss": lambda labels, predictions: (predictions - labels) ** 2,
         "optimizer": lambda learning_rate=0.1: v1.train.GradientDescentOptimizer(
             learning_rate
         ),
-        "tower_fn": tower_fn,
+        "eval_metrics_fn": lambda: {"mae": lambda y, predicted: abs(predicted - y)},
+        "graph_model": graph_model,
         "train_input_fn": lambda: data().repeat(),
         **changes,
     }
@@ -154,30 +157,20 @@ def test_a_hook_feeds_the_learning_rate_and_a_schedule_is_read(tmp_path: Path) -
     np.testing.assert_allclose(read.results(), [0.5, 0.25])
 
 
-def of_spec(make: Callable[[Any], Any]) -> Callable[..., Any]:
-    return lambda features, labels, mode: make(tower_fn(features, labels, mode))
-
-
-def taken(spec: Any) -> Any:
-    return spec._replace(metrics={"mae": tf.identity(spec.metrics["mae"], "mae")})
-
-
 # What the file has instead -> the message.
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no_spec": ({"tower_fn": of_spec(lambda spec: 1.0)}, "expected `hookbridge.loops"),
-    "metrics": (
-        {"tower_fn": of_spec(lambda spec: spec._replace(metrics=[1]))},
-        r"metrics=\[1\]`; expected a dict",
+    "arguments": ({"graph_model": lambda features: features}, "features, mode"),
+    "unshared": (
+        {"graph_model": unshared, "eval_input_fn": data},
+        "evaluation.kernel'., which nothing trains",
     ),
-    "no_mean": (
-        {"tower_fn": of_spec(lambda spec: spec._replace(loss=tf.ones([2])))},
-        "reduce_mean",
+    "keras_metric": (
+        {
+            "eval_input_fn": data,
+            "eval_metrics_fn": lambda: {"mae": tf.keras.metrics.MeanAbsoluteError()},
+        },
+        "expected functions of labels and predictions",
     ),
-    "no_variables": (
-        {"tower_fn": lambda x, y, mode: hb.loops.TowerSpec(tf.reduce_mean(x))},
-        "trainable variable",
-    ),
-    "name_taken": ({"tower_fn": of_spec(taken)}, "for example `tower_mae`"),
     "no_pairs": (
         {"train_input_fn": lambda: data().map(lambda x, y: x)},
         r"\(features, labels\)",
@@ -186,7 +179,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty": ({"train_input_fn": lambda: data(0)}, "`train_input_fn` in job.py has no"),
     "endless": ({"eval_input_fn": lambda: data().repeat()}, "never ends"),
     "no_validation": ({"eval_input_fn": lambda: data().take(0)}, "gave no batch"),
-    "optimizer": ({"optimizer": lambda: None}, "takes no `learning_rate=...`"),
 }
 
 
@@ -197,9 +189,14 @@ def test_what_cannot_train_is_refused(case: str, tmp_path: Path) -> None:
         job(tmp_path, **changes).train()
 
 
-def test_guests_have_no_evaluation_or_prediction_of_towers(tmp_path: Path) -> None:
-    job(tmp_path, steps=1).train()
-    made = job(tmp_path, callbacks=lambda: [tf.keras.callbacks.History()])
-    for act in (made.evaluate, made.predict):
-        with pytest.raises(hb.errors.RefusedError, match="expected --loop=fit"):
-            act()
+def test_an_estimator_evaluates_and_predicts_with_guests(tmp_path: Path) -> None:
+    made = job(tmp_path, steps=1, eval_input_fn=lambda: data(2, 3))
+    _, wanted = made.train()
+    log = testing.EventLog()
+    guests = [testing.RecordingCallback(log, "callback")]
+    inputs: Any = {"eval_input_fn": lambda: data(2, 3), "predict_input_fn": data}
+    made = job(tmp_path, callbacks=lambda: guests, **inputs)
+    assert made.evaluate() == pytest.approx(wanted, rel=1e-5)
+    assert made.predict() == 4 * STEPS
+    assert log.counts("callback")["on_test_batch_end"] == 3
+    assert log.counts("callback")["on_predict_batch_end"] == STEPS
