@@ -85,7 +85,9 @@ class SessionTraining:
         part = self._part
         if self._needs_estimator:
             _ = self.estimator  # its errors come before a server starts
-        self._check_first_batch()
+        trains = part.config.task_type in (*CHIEF_TYPES, "worker")
+        if trains and not part.settings.batch_per_tower:  # before a server starts
+            check_first_batch(part.inputs.function(TRAIN), len(self._devices))
         if part.settings.loop == "towers":
             self._train_in_towers(guests, steps_per_epoch, last_step)
             return part.global_step()
@@ -129,15 +131,6 @@ class SessionTraining:
             yield_single_examples=False,
         )
         return outputs
-
-    def _check_first_batch(self) -> None:
-        """Checks the first batch before a server starts."""
-        trains = self._part.config.task_type in (*CHIEF_TYPES, "worker")
-        if len(self._devices) == 1 or self._part.settings.batch_per_tower or not trains:
-            return
-        with tf.Graph().as_default(), tf.device(VARIABLE_DEVICE):
-            batch = next_training_batch(self._part.inputs.function(TRAIN)())
-            check_first_batch(batch, len(self._devices))
 
     def _train_in_towers(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None

@@ -210,31 +210,24 @@ def test_another_cluster_than_that_of_tf_config(
     assert f"--{flag}, and TF_CONFIG says {size};" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("predictions", "code", "message"),
-    [
+def test_predictions_of_any_structure_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = ["--model_def=job.py", "--model_dir=m"]
+    Path("job.py").write_text(PREDICTIONS)
+    assert main(["train", *job, "--train_steps=1", "--noprogress"]) == 0
+    for predictions, code, message in (
         ("values", 0, "examples=4\n"),
         ("{'a': values}", 0, "examples=4\n"),
         ("{}", 2, "`model_fn` returned {} of type `dict`; expected predictions, a"),
-    ],
-)
-def test_predictions_of_any_structure_are_counted(
-    predictions: str,
-    code: int,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
-    Path("job.py").write_text(text)
-    job = ["--model_def=job.py", "--model_dir=m"]
-    assert main(["train", *job, "--train_steps=1", "--noprogress"]) == 0
-    capsys.readouterr()
-    assert main(["predict", *job]) == code
-    out, err = capsys.readouterr()
-    assert message in out + err
+    ):
+        text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
+        Path("job.py").write_text(text)
+        capsys.readouterr()
+        assert main(["predict", *job]) == code
+        out, err = capsys.readouterr()
+        assert message in out + err
 
 
 def test_optimizers_that_no_graph_has(keras: Any) -> None:
@@ -274,49 +267,41 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
+BROKEN = ROWS + "9,nine,0\n" + ROWS
+NAN = GOOD.format(units=3, scale="float('nan')")
+# Loops, the file, its rows -> the message.
+FAILED_RUNS = {
+    "broken": (("fit", "estimator"), JOB, BROKEN,
+               "rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"),
+    "header": (("fit",), JOB, "a,b,label\n" + ROWS,
+               "header, --header_lines=1 leaves it out; --bad_rows"),
+    "label": (("fit", "towers"), JOB, ROWS + "1,1,7\n",
+              "train: rows.csv, line 5: Received a label value of 7"),
+    "nan": (("fit", "towers"), NAN, ROWS, "job.py, line 9: `loss` became NaN."),
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["fit", "estimator"])
-def test_rows_that_cannot_be_read(
-    loop: str, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    broken = ROWS + "9,nine,0\n" + ROWS
-    done = train(fork_server, tmp_path, loop, rows=broken)
-    assert done.returncode == 1, done.stderr
-    assert (
-        "train: rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"
-        in (last_line(done))
-    )
-    done = train(fork_server, tmp_path, loop, rows="a,b,label\n" + ROWS)
-    assert done.returncode == 1, done.stderr
-    assert "header, --header_lines=1 leaves it out; --bad_rows" in last_line(done)
-    done = train(fork_server, tmp_path, loop, "--bad_rows=skip", rows=broken)
+@pytest.mark.parametrize("case", FAILED_RUNS)
+def test_a_run_that_fails(case: str, tmp_path: Path, fork_server: ForkServer) -> None:
+    loops, text, rows, message = FAILED_RUNS[case]
+    (tmp_path / "job.py").write_text(text)
+    for loop in loops:
+        flags = (f"--model_dir={loop}",)
+        done = train(fork_server, tmp_path, loop, *flags, rows=rows)
+        assert done.returncode == 1, done.stderr
+        assert message in last_line(done)
+        if case == "nan":
+            assert weights(tmp_path / loop)["global_step"] == 0  # saved before it
+
+
+@pytest.mark.slow
+def test_bad_rows_are_skipped(tmp_path: Path, fork_server: ForkServer) -> None:
+    done = train(fork_server, tmp_path, "estimator", "--bad_rows=skip", rows=BROKEN)
     assert done.returncode == 0, done.stderr
     assert "skipped rows.csv, line 5" in last_line(done)
     assert "skipped      1 rows" in done.stdout
     assert "global_step=8" in done.stdout  # 8 rows, 2 in a batch, 2 epochs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["fit", "towers"])
-def test_labels_out_of_range(
-    loop: str, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    done = train(fork_server, tmp_path, loop, rows=ROWS + "1,1,7\n")
-    assert done.returncode == 1
-    line = last_line(done)
-    assert "train: rows.csv, line 5: Received a label value of 7" in line
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["fit", "towers"])
-def test_a_loss_that_is_not_a_number(
-    loop: str, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    (tmp_path / "job.py").write_text(GOOD.format(units=3, scale="float('nan')"))
-    done = train(fork_server, tmp_path, loop)
-    assert done.returncode == 1
-    assert "job.py, line 9: `loss` became NaN." in last_line(done)
-    assert weights(tmp_path / "m")["global_step"] == 0  # saved before the NaN
 
 
 @contextlib.contextmanager

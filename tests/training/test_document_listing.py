@@ -125,7 +125,6 @@ EPOCH = 9  # steps for 300 rows in batches of 32
 FLAGS = {
     "fit": ("--loop=fit",),
     "towers": ("--loop=towers",),
-    "estimator": ("--loop=estimator",),
     "fit with servers": ("--loop=fit", "--num_workers=2", "--num_ps=1"),
     "towers with servers": ("--loop=towers", "--num_workers=2", "--num_ps=1", "--sync"),
 }
@@ -173,6 +172,8 @@ def test_the_listing_runs_as_it_stands(
         assert set(rates) == {0.01, 0.001}
     else:
         assert rates == [0.01] * 12 + [0.001] * (steps - 12)
+    if "servers" in loop:
+        return  # a prediction has none
 
     predict = ("predict", *common, FLAGS[loop][0], f"--predict_files={data}")
     done = hookbridge(fork_server, *predict, **environment)

@@ -39,7 +39,7 @@ def test_a_section(section: str, tmp_path: Path, fork_server: ForkServer) -> Non
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         outputs.append(done)
-    _LOOK.get(section, lambda each: None)(outputs)
+    _LOOK[section](outputs)
 
 
 def _digits(outputs: Outputs) -> None:
@@ -79,18 +79,21 @@ def _trainer(outputs: Outputs) -> None:
     assert abs(found["loss"] - alone["loss"]) < 0.3
 
 
+def _both(outputs: Outputs) -> None:
+    found = printed(outputs[0])
+    assert found["global_step"] == 90 and found["accuracy"] > 0.9
+
+
 def _rates(outputs: Outputs) -> None:
     for done in outputs:
         assert "step 0: learning rate 0.01000" in done.stdout
         assert "step 40: learning rate 0.00250" in done.stdout
 
 
-def _fetches(outputs: Outputs) -> None:
-    assert outputs[0].stdout == "plain hook: 40 runs; callback: 20 steps\n"
-
-
-def _processing(outputs: Outputs) -> None:
-    first, second = outputs[0].stdout.splitlines()
+def _sessions(outputs: Outputs) -> None:
+    fetches, processing = outputs
+    assert fetches.stdout == "plain hook: 40 runs; callback: 20 steps\n"
+    first, second = processing.stdout.splitlines()
     assert first.startswith("114 steps; loss ")
     assert second.startswith("of the hidden layer ")
 
@@ -101,6 +104,6 @@ _LOOK = {
     "A `model_fn` with towers and SyncReplicas": _towers,
     "A distributed trainer": _trainer,
     "The hook that feeds the learning rate": _rates,
-    "A loop that fetches its data apart": _fetches,
-    "Post-processing": _processing,
+    "One file for both loops, without an Estimator": _both,
+    "Session loops": _sessions,
 }

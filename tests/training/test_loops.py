@@ -183,7 +183,8 @@ def test_towers_of_fit_train_as_one_device(
 ) -> None:
     file = tmp_path / "chooses.py"
     file.write_text(CHOOSES.format(examples=str(ROOT / "examples")))
-    for towers in ("1", "2"):
+    # Under a strategy Keras 3 reads the data first, and so reshuffles them.
+    for towers in ("2",) if compat.is_keras3(keras) else ("1", "2"):
         done = hookbridge(
             fork_server,
             *("train", f"--model_def={file}", "--loop=fit"),
@@ -193,12 +194,11 @@ def test_towers_of_fit_train_as_one_device(
             TF_USE_LEGACY_KERAS=str(int(keras.__name__ == "tf_keras")),
         )
         assert done.returncode == 0, done.stderr
-    one, two = weights(tmp_path / "1"), weights(tmp_path / "2")
-    assert two["global_step"] == one["global_step"] == 10
-    if compat.is_keras3(keras):
-        return  # under a strategy Keras 3 reads the data first, and so reshuffles them
-    for name in WEIGHTS:
-        np.testing.assert_allclose(two[name], one[name], atol=2e-5)
+    two = weights(tmp_path / "2")
+    assert two["global_step"] == 10
+    if not compat.is_keras3(keras):
+        for name, one in weights(tmp_path / "1", WEIGHTS).items():
+            np.testing.assert_allclose(two[name], one, atol=2e-5)
 
 
 @pytest.mark.slow

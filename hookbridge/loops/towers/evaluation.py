@@ -29,6 +29,7 @@ class Evaluation:
         input_fn: Callable[[], Any],
     ) -> None:
         """Builds `means(features, labels)`, of the examples, under `evaluation/`."""
+        batches = num_batches(input_fn)
         trained = tf.compat.v1.global_variables()
         with (
             own_collections(),
@@ -40,9 +41,7 @@ class Evaluation:
             tf.compat.v1.name_scope("evaluation"),
             tf.device(VARIABLE_DEVICE),
         ):
-            dataset = input_fn()
-            batches = num_batches(dataset)
-            iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+            iterator = tf.compat.v1.data.make_initializable_iterator(input_fn())
             features, labels = as_pair(iterator.get_next())
             values = dict(means(features, labels))
             size = tf.shape(tf.nest.flatten(features)[0])[0]

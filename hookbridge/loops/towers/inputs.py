@@ -35,57 +35,41 @@ def as_pair(element: Any) -> tuple[Any, Any]:
     return element[0], element[1]
 
 
-def num_batches(dataset: Any) -> int:
-    """The cardinality of a dataset of the default graph."""
-    (size,) = _run_apart([dataset.cardinality()])
-    return int(size)
+def num_batches(input_fn: Callable[[], Any]) -> int:
+    """The cardinality of the dataset."""
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=_no_gpu()) as session:
+        return int(session.run(input_fn().cardinality()))
 
 
-def check_first_batch(batch: Any, num_towers: int) -> None:
+def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
     """Raises if the first batch of an input does not divide among the towers.
 
     If the size is not static, as after `.batch(8)` without `drop_remainder`, one batch
     is read, in a session of its own. An error there is ignored: training meets it again
-    and reports it. Inputs that need threads in their session (queue runners) are not
-    read.
+    and reports it.
     """
     if num_towers == 1:
         return
-    unknown = []
-    for tensor in tf.nest.flatten(batch):
-        if not isinstance(tensor, tf.Tensor) or tensor.shape.rank == 0:
-            continue
-        size = known_size(tensor)
-        if size is None:
-            unknown.append(tensor)
-        else:
-            check_divides(size, num_towers)
-    keys = tf.compat.v1.GraphKeys
-    if unknown and not tf.compat.v1.get_collection(keys.QUEUE_RUNNERS):
-        first = tf.compat.v1.get_collection(keys.TABLE_INITIALIZERS)
-        with contextlib.suppress(tf.errors.OpError):
-            for size in _run_apart(unknown, first, lambda copy: tf.shape(copy)[0]):
-                check_divides(int(size), num_towers)
+    with tf.Graph().as_default():
+        unknown = []
+        for tensor in tf.nest.flatten(next_training_batch(input_fn())):
+            if not isinstance(tensor, tf.Tensor) or tensor.shape.rank == 0:
+                continue
+            size = known_size(tensor)
+            if size is None:
+                unknown.append(tf.shape(tensor)[0])
+            else:
+                check_divides(size, num_towers)
+        if not unknown:
+            return
+        with (
+            contextlib.suppress(tf.errors.OpError),
+            tf.compat.v1.Session(config=_no_gpu()) as session,
+        ):
+            session.run(tf.compat.v1.tables_initializer())
+            for each in session.run(unknown):
+                check_divides(int(each), num_towers)
 
 
-def _run_apart(
-    tensors: list[Any], first: Any = (), of: Callable[[Any], Any] = lambda copy: copy
-) -> list[Any]:
-    """The values of `of(tensor)`, after `first`, in a copy of the tensors' graph."""
-    v1 = tf.compat.v1
-    before = [getattr(each, "op", each).name for each in first]
-    part = v1.graph_util.extract_sub_graph(
-        tensors[0].graph.as_graph_def(), [*before, *(t.op.name for t in tensors)]
-    )
-    # The session below does not have the devices of a cluster.
-    for node in part.node:
-        node.device = ""
-    with tf.Graph().as_default() as copy:
-        copies = tf.graph_util.import_graph_def(
-            part, name="", return_elements=[tensor.name for tensor in tensors]
-        )
-        config = v1.ConfigProto(device_count={"GPU": 0})
-        with v1.Session(graph=copy, config=config) as session:
-            session.run([copy.get_operation_by_name(name) for name in before])
-            values: list[Any] = session.run([of(tensor) for tensor in copies])
-            return values
+def _no_gpu() -> Any:
+    return tf.compat.v1.ConfigProto(device_count={"GPU": 0})

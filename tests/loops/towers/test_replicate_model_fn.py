@@ -29,66 +29,81 @@ v1 = tf.compat.v1
 GPUS = len(tf.config.list_physical_devices("GPU"))
 
 
-def trained(function: Any, model_dir: Path) -> dict[str, Any]:
-    job = estimator(function, model_dir)
-    job.train(training_input)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The model function trained without towers."""
+    folder = tmp_path_factory.mktemp("plain")
+    return estimator(model_fn, folder).train(training_input)
+
+
+def values(job: Any) -> dict[str, Any]:
     return {name: job.get_variable_value(name) for name in job.get_variable_names()}
 
 
-def assert_towers_train_as_one(function: Any, folder: Path) -> dict[str, Any]:
-    plain = trained(function, folder / "plain")
-    replicated = hb.replicate_model_fn(function, num_towers=4)
-    ours = trained(replicated, folder / "towers")
-    assert ours.keys() == plain.keys()
-    for name, value in plain.items():
+def assert_same_weights(ours: Any, plain: Any) -> None:
+    found, expected = values(ours), values(plain)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
         np.testing.assert_allclose(
-            ours[name], value, rtol=1e-4, atol=1e-6, err_msg=name
+            found[name], value, rtol=1e-4, atol=1e-6, err_msg=name
         )
-    return plain
 
 
-def test_towers_give_the_weights_of_the_model_function(tmp_path: Path) -> None:
-    plain = assert_towers_train_as_one(model_fn, tmp_path)
-    assert plain["seen"] == STEPS == plain["global_step"]
-    assert "table" in plain and any("ExponentialMoving" in name for name in plain)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [7, 3])  # 40 = 5 * 7 + 5 = 13 * 3 + 1
-def test_metrics_and_predictions_are_those_of_the_whole_batch(
-    batch_size: int, tmp_path: Path
+def test_towers_give_the_weights_of_the_model_function(
+    plain: Any, tmp_path: Path
 ) -> None:
-    plain = estimator(model_fn, tmp_path)
-    plain.train(training_input)
-    wanted = plain.evaluate(evaluation_input(batch_size))
-    assert 0 < wanted["accuracy"] < 1
-    classes = [p["class"] for p in plain.predict(evaluation_input(batch_size))]
+    expected = values(plain)
+    assert expected["seen"] == STEPS == expected["global_step"]
+    assert "table" in expected
+    assert any("ExponentialMoving" in name for name in expected)
+    log = testing.EventLog()
+    watch = testing.RecordingCallback(log, "watch")
+    fetch = testing.RecordingHook(log, "fetch", fetches="logits:0")
     ours = estimator(hb.replicate_model_fn(model_fn, num_towers=4), tmp_path)
-    result = ours.evaluate(evaluation_input(batch_size))
-    assert result == pytest.approx(wanted, rel=1e-5)
-    found = [p["class"] for p in ours.predict(evaluation_input(batch_size))]
-    assert found == classes
+    ours.train(training_input, hooks=hb.as_hooks([watch, fetch], steps_per_epoch=2))
+    assert_same_weights(ours, plain)
+    assert log.counts("watch")["on_train_batch_end"] == STEPS
+    assert [value.shape for value in fetch.results()] == [(BATCH // 4, CLASSES)] * STEPS
 
 
 @pytest.mark.slow
-def test_predictions_may_be_a_single_tensor(tmp_path: Path) -> None:
+def test_a_batch_each_gives_the_weights_of_one_large_batch(
+    plain: Any, tmp_path: Path
+) -> None:
+    towers = 4
+    replicated = hb.replicate_model_fn(model_fn, num_towers=towers, batches="fetch")
+    ours = estimator(replicated, tmp_path)
+    ours.train(evaluation_input(BATCH // towers))
+    assert_same_weights(ours, plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches", ["split", "fetch"])
+def test_metrics_and_predictions_are_those_of_the_whole_batch(
+    batches: Any, plain: Any
+) -> None:
     def only_classes(features: Any, labels: Any, mode: str) -> Any:
         spec = model_fn(features, labels, mode)
-        if mode == "train":
-            return spec
         return spec._replace(predictions=spec.predictions["class"], export_outputs=None)
 
-    job = estimator(hb.replicate_model_fn(only_classes, num_towers=2), tmp_path)
-    job.train(training_input)
-    assert "accuracy" in job.evaluate(evaluation_input(6))
-    one = estimator(model_fn, tmp_path, towers=1)
-    expected = [each["class"] for each in one.predict(evaluation_input(6))]
-    assert list(job.predict(evaluation_input(6))) == expected
+    inputs = evaluation_input(7 if batches == "split" else 3)  # 40 = 5 * 7 + 5
+    wanted = plain.evaluate(inputs)
+    assert 0 < wanted["accuracy"] < 1
+    replicated = hb.replicate_model_fn(model_fn, num_towers=4, batches=batches)
+    ours = estimator(replicated, plain.model_dir)
+    assert ours.evaluate(inputs) == pytest.approx(wanted, rel=1e-5)
+    classes = [p["class"] for p in plain.predict(inputs)]
+    assert [p["class"] for p in ours.predict(inputs)] == classes
+    single = estimator(
+        hb.replicate_model_fn(only_classes, num_towers=2), plain.model_dir
+    )
+    assert list(single.predict(inputs)) == classes
 
 
-def test_a_saved_model_of_the_towers_serves_any_batch(tmp_path: Path) -> None:
-    job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), tmp_path / "job")
-    job.train(training_input)
+def test_a_saved_model_of_the_towers_serves_any_batch(
+    plain: Any, tmp_path: Path
+) -> None:
+    job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), plain.model_dir)
     features, _ = examples()
 
     def receiver() -> Any:
@@ -109,8 +124,14 @@ def test_a_saved_model_of_the_towers_serves_any_batch(tmp_path: Path) -> None:
         np.testing.assert_allclose(served["logits"], wanted[:size], rtol=1e-4)
 
 
-def test_a_bare_session_loop_takes_a_replicated_model_function() -> None:
-    replicated = hb.replicate_model_fn(model_fn, num_towers=2)
+@pytest.mark.parametrize(
+    ("batches", "steps"), [("split", STEPS), ("fetch", STEPS // 2)]
+)
+def test_a_bare_session_loop_takes_a_replicated_model_function(
+    batches: Any, steps: int
+) -> None:
+    """The fifth of five batches is left over if each of two towers fetches one."""
+    replicated = hb.replicate_model_fn(model_fn, num_towers=2, batches=batches)
     config = hb.loops.session_config(hb.loops.tower_devices(2))
     losses = []
     with tf.Graph().as_default() as graph:
@@ -122,23 +143,13 @@ def test_a_bare_session_loop_takes_a_replicated_model_function() -> None:
         (kernel,) = (v for v in v1.trainable_variables() if "kernel" in v.name)
         assert kernel.device == "/device:CPU:0"
         with v1.train.MonitoredTrainingSession(
-            hooks=hb.as_hooks(tf.keras.callbacks.EarlyStopping("loss"),
+            hooks=hb.as_hooks(tf.keras.callbacks.EarlyStopping("loss", patience=9),
                               steps_per_epoch=1, logs={"loss": spec.loss}),
             config=config,
         ) as session:  # fmt: skip
             while not session.should_stop():
                 losses.append(session.run([spec.loss, spec.train_op])[0])
-    assert 1 <= len(losses) <= STEPS
-
-
-def test_callbacks_and_hooks_drive_the_replicated_estimator(tmp_path: Path) -> None:
-    log = testing.EventLog()
-    watch = testing.RecordingCallback(log, "watch")
-    fetch = testing.RecordingHook(log, "fetch", fetches="logits:0")
-    job = estimator(hb.replicate_model_fn(model_fn, num_towers=2), tmp_path)
-    job.train(training_input, hooks=hb.as_hooks([watch, fetch], steps_per_epoch=2))
-    assert log.counts("watch")["on_train_batch_end"] == STEPS
-    assert [value.shape for value in fetch.results()] == [(BATCH // 2, CLASSES)] * STEPS
+    assert len(losses) == steps
 
 
 @pytest.mark.slow
@@ -161,8 +172,10 @@ def test_a_keras_model_and_optimizer_are_shared_by_the_towers(
         (update,) = optimizer.get_updates(loss, model.trainable_weights)
         return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
 
-    plain = assert_towers_train_as_one(keras_fn, tmp_path)
-    layers = [np.shape(value) for value in plain.values() if np.ndim(value)]
+    plain = estimator(keras_fn, tmp_path / "plain").train(training_input)
+    replicated = hb.replicate_model_fn(keras_fn, num_towers=4)
+    assert_same_weights(estimator(replicated, tmp_path).train(training_input), plain)
+    layers = [np.shape(value) for value in values(plain).values() if np.ndim(value)]
     assert sorted(layers) == [(3,), (4, 6), (6,), (6, 3)]
 
 
@@ -195,12 +208,25 @@ def test_the_class_methods_are_themselves_again_afterwards() -> None:
     assert v1.train.Optimizer.apply_gradients is before
 
 
+def fetched_and_changed() -> None:
+    with tf.Graph().as_default():
+        batch = v1.data.make_one_shot_iterator(training_input()).get_next()
+        features = {**batch[0], "x": batch[0]["x"] * 2}
+        replicated = hb.replicate_model_fn(model_fn, num_towers=2, batches="fetch")
+        replicated(features, batch[1], "train")
+
+
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "function": (lambda: hb.replicate_model_fn(3), "model_fn=3"),  # type: ignore[arg-type]
     "reduction": (
         lambda: hb.replicate_model_fn(model_fn, loss_reduction="max"),
         "'mean' or 'sum'",
     ),
+    "batches": (
+        lambda: hb.replicate_model_fn(model_fn, batches="copy"),  # type: ignore[arg-type]
+        "'split' or 'fetch'",
+    ),
+    "changed_after_the_iterator": (fetched_and_changed, "from one `get_next`"),
     "devices": (
         lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=2),
         "one device for each tower",
@@ -260,3 +286,15 @@ def test_bad_input_is_refused(case: str) -> None:
     function, message = BAD[case]
     with pytest.raises(hb.errors.InvalidArgumentError, match=message):
         function()
+
+
+def test_more_towers_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Pretends that the machine has two GPUs.
+    monkeypatch.setattr(
+        tf.config, "list_physical_devices", lambda kind: [kind + ":0", kind + ":1"]
+    )
+    assert hb.loops.tower_devices(2) == ("/device:GPU:0", "/device:GPU:1")
+    with pytest.raises(hb.errors.InvalidArgumentError, match="at most 2"):
+        hb.loops.tower_devices(3)
+    cpus = ["/device:CPU:0", "/device:CPU:1", "/device:CPU:2"]
+    assert hb.loops.tower_devices(3, cpus) == tuple(cpus)

@@ -29,7 +29,7 @@ def data() -> Any:
 Metrics = Callable[[Any, Any, Any], dict[str, Any]]
 
 
-def model(metrics: Metrics, *, scalar: bool = False) -> Any:
+def model(metrics: Metrics) -> Any:
     """A model function with `metrics(labels, outputs, losses)`."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -37,9 +37,8 @@ def model(metrics: Metrics, *, scalar: bool = False) -> Any:
         outputs = features @ weight
         losses = tf.reduce_sum((outputs - labels) ** 2, axis=1)
         loss = tf.reduce_mean(losses)
-        predictions = {"outputs": outputs}
-        if scalar:
-            predictions["scale"] = tf.constant(2.0)
+        # A scalar is of no example.
+        predictions = {"outputs": outputs, "scale": tf.constant(2.0)}
         if mode == "eval":
             return hb.estimator.EstimatorSpec(
                 mode,
@@ -104,13 +103,6 @@ def test_a_canned_estimator_evaluates_in_towers(keras2: Any, tmp_path: Path) -> 
     assert ours.evaluate(inputs) == pytest.approx(wanted, rel=1e-4)
     ours.train(lambda: inputs().take(5))  # goes on from the plain job's checkpoint
     assert set(ours.get_variable_names()) == names
-
-
-def test_a_scalar_among_the_predictions_is_the_first_towers(tmp_path: Path) -> None:
-    def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
-        return {"loss_of_examples": v1.metrics.mean(losses)}
-
-    assert_towers_evaluate_as_one(model(metrics, scalar=True), tmp_path)
 
 
 def test_a_metric_whose_variable_the_towers_share_is_refused(tmp_path: Path) -> None:

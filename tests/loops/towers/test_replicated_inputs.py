@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,10 +70,10 @@ def trained(towers: int, *, known: bool) -> Any:
             return session.run(v1.trainable_variables()[0])
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
-def test_sparse_features_are_split(known: bool) -> None:
-    one = trained(1, known=known)
-    np.testing.assert_allclose(trained(4, known=known), one, rtol=1e-5)
+def test_sparse_features_are_split() -> None:
+    one = trained(1, known=True)
+    for known in (True, False):
+        np.testing.assert_allclose(trained(4, known=known), one, rtol=1e-5)
 
 
 def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:
@@ -100,18 +99,18 @@ def test_a_sparse_batch_that_does_not_divide() -> None:
 
 
 REDUCTIONS = {
-    "weighted_sum": "sum",
-    "sum": "sum",
-    "weighted_mean": "mean",
-    "weighted_sum_over_batch_size": "mean",
-    "weighted_sum_by_nonzero_weights": "mean",
+    "sum": ["weighted_sum"],
+    "mean": [
+        "weighted_mean",
+        "weighted_sum_over_batch_size",
+        "weighted_sum_by_nonzero_weights",
+    ],
 }
 
 
-@pytest.mark.parametrize("reduction", sorted(REDUCTIONS))
-def test_reductions_of_tf_1(reduction: str) -> None:
+def test_reductions_of_tf_1() -> None:
     known = {v1.losses.Reduction.SUM, v1.losses.Reduction.MEAN}
-    assert known <= {*REDUCTIONS, "weighted_mean"}
+    assert known <= {name for names in REDUCTIONS.values() for name in names}
 
     def loss_of(reduction: str) -> float:
         with tf.Graph().as_default(), v1.Session() as session:
@@ -124,8 +123,11 @@ def test_reductions_of_tf_1(reduction: str) -> None:
             session.run(v1.global_variables_initializer())
             return float(session.run(spec.loss))
 
-    assert loss_of(reduction) == pytest.approx(loss_of(REDUCTIONS[reduction]))
-    assert loss_of("sum") == pytest.approx(2 * loss_of("mean"))
+    wanted = {ours: loss_of(ours) for ours in REDUCTIONS}
+    assert wanted["sum"] == pytest.approx(2 * wanted["mean"])
+    for ours, theirs in REDUCTIONS.items():
+        for each in theirs:
+            assert loss_of(each) == pytest.approx(wanted[ours])
 
 
 def test_no_reduction_is_refused() -> None:
@@ -133,7 +135,7 @@ def test_no_reduction_is_refused() -> None:
         hb.replicate_model_fn(model_fn, loss_reduction=v1.losses.Reduction.NONE)
 
 
-@pytest.mark.parametrize("wrap", [lambda opt: opt, lambda opt: lambda: opt])
-def test_tower_optimizer_gives_the_optimizer(wrap: Callable[[Any], Any]) -> None:
+def test_tower_optimizer_gives_the_optimizer() -> None:
     optimizer = v1.train.GradientDescentOptimizer(0.1)
-    assert hb.TowerOptimizer(wrap(optimizer)) is optimizer
+    for wrapped in (optimizer, lambda: optimizer):
+        assert hb.TowerOptimizer(wrapped) is optimizer

@@ -141,7 +141,8 @@ def trained(model_fn: Any) -> dict[str, Any]:
 
 def assert_towers_train_as_one(model_fn: Any, **arguments: Any) -> dict[str, Any]:
     plain = trained(model_fn)
-    for towers in (1, 4):
+    # One tower takes the same way through all of it; it is tried with one model.
+    for towers in (1, 4) if model_fn is counter_before_the_update else (4,):
         ours = trained(hb.replicate_model_fn(model_fn, num_towers=towers, **arguments))
         assert ours.keys() == plain.keys()
         for name, value in plain.items():
