@@ -9,7 +9,6 @@ which do not. One list of hooks and Keras callbacks drives the training.
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +26,6 @@ _DATA = flags.DEFINE_string(
 _MODEL_DIR = flags.DEFINE_string("model_dir", None, "Where to train; temporary if None")
 _EPOCHS = flags.DEFINE_integer("epochs", 20, "Epochs at most.", lower_bound=1)
 BATCH_SIZE = 64
-
-
-class ThroughputHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Measures the examples per second of a training, evaluations included."""
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self._start = time.perf_counter()
-        self._steps = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self._steps += 1
-
-    def end(self, session: Any) -> None:
-        secs = time.perf_counter() - self._start
-        print(f"{self._steps * BATCH_SIZE / secs:.0f} examples/s")
 
 
 def read(path: str) -> tuple[np.ndarray, np.ndarray]:
@@ -67,17 +51,15 @@ def input_fn(features: np.ndarray, labels: np.ndarray, *, training: bool) -> Any
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     """A network with one hidden layer, in plain TF1."""
     v1 = tf.compat.v1
-    pixels = features["pixels"]
-    sizes = [
-        (pixels.shape[-1], params["hidden"]),
-        (params["hidden"], params["classes"]),
-    ]
-    values = pixels
-    for layer, size in enumerate(sizes):
-        with v1.variable_scope(f"layer_{layer}"):
-            kernel = v1.get_variable("kernel", size)
-            bias = v1.get_variable("bias", size[1], initializer=tf.zeros_initializer())
-        values = tf.matmul(tf.nn.relu(values) if layer else values, kernel) + bias
+    values = features["pixels"]
+    sizes = [values.shape[-1], params["hidden"], params["classes"]]
+    for layer in (0, 1):
+        values = tf.nn.relu(values) if layer else values
+        kernel = v1.get_variable(f"kernel_{layer}", sizes[layer : layer + 2])
+        bias = v1.get_variable(
+            f"bias_{layer}", sizes[layer + 1], initializer=tf.zeros_initializer()
+        )
+        values = tf.matmul(values, kernel) + bias
     classes = tf.argmax(values, -1, name="classes")
     outputs = {"classes": classes, "probabilities": tf.nn.softmax(values)}
     if mode == hb.estimator.ModeKeys.PREDICT:
@@ -92,18 +74,6 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         train_op=optimizer.minimize(loss, v1.train.get_or_create_global_step()),
         eval_metric_ops={"accuracy": v1.metrics.accuracy(labels, classes)},
     )
-
-
-def serving_input_fn(size: int) -> Any:
-    """What the exported model is fed with: a batch of raw features."""
-
-    def make() -> Any:
-        pixels = tf.compat.v1.placeholder(tf.float32, [None, size], name="pixels")
-        return hb.estimator.export.ServingInputReceiver(
-            {"pixels": pixels}, {"pixels": pixels}
-        )
-
-    return make
 
 
 def main(_: list[str]) -> None:
@@ -124,7 +94,7 @@ def main(_: list[str]) -> None:
     )
     hooks = hb.as_hooks(
         [
-            ThroughputHook(),
+            tf.compat.v1.train.LoggingTensorHook(["loss"], every_n_iter=100),
             tf.keras.callbacks.CSVLogger(str(Path(model_dir) / "epochs.csv")),
             tf.keras.callbacks.EarlyStopping("val_accuracy", mode="max", patience=3),
         ],
@@ -136,9 +106,11 @@ def main(_: list[str]) -> None:
     result = estimator.evaluate(evaluation.input_fn)
     print(f"accuracy {result['accuracy']:.3f} after {result['global_step']} steps")
 
-    path = estimator.export_saved_model(
-        str(Path(model_dir) / "export"), serving_input_fn(size)
+    # What the exported model is fed with: a batch of raw features.
+    receiver = hb.estimator.export.build_raw_serving_input_receiver_fn(
+        {"pixels": tf.zeros([1, size])}
     )
+    path = estimator.export_saved_model(str(Path(model_dir) / "export"), receiver)
     served = tf.saved_model.load(path.decode()).signatures["serving_default"]
     classes = served(tf.constant(features[cut:]))["classes"]
     print(f"served accuracy {np.mean(classes == labels[cut:]):.3f}")

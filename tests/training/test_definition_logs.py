@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import tensorflow as tf
 from callback_loops import fit, session_loop
 
 from hookbridge.training.definition_logs import add_definition_logs
 
 
-def reader(keras: Any, seen: list[Any]) -> Any:
-    class Reads(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+def reader(seen: list[Any]) -> Any:
+    class Reads(tf.keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             seen.append((logs.get("acuracy"), logs.get("loss"), logs.get("x", 1)))
             logs["added"] = float(epoch)
@@ -26,11 +27,11 @@ def reader(keras: Any, seen: list[Any]) -> Any:
 
 @pytest.mark.parametrize("loop", ["fit", "session"])
 def test_an_entry_that_is_not_there_is_named_once(
-    loop: str, keras: Any, caplog: pytest.LogCaptureFixture
+    loop: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[Any] = []
-    callback = reader(keras, seen)
-    run = fit(keras, [callback]) if loop == "fit" else session_loop([callback])
+    callback = reader(seen)
+    run = fit(tf.keras, [callback]) if loop == "fit" else session_loop([callback])
     assert seen[1][0] is None and seen[1][1] == run.history["loss"][0]
     assert run.history["added"] == [0.0, 1.0, 2.0, 3.0]  # reaches later callbacks
     message = '`Reads` reads logs["{}"] in `{}`, which this loop does not give there.'

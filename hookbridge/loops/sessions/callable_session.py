@@ -124,10 +124,10 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         return None if call is _ORDINARY else call
 
     def _make(self, fetches: Any, fed: list[Any]) -> Any:
-        if fed and FedCallable.suits(self, fetches, fed):
-            return FedCallable(self, fetches, fed)
+        if fed:
+            return FedCallable.of(self, fetches, fed) or _ORDINARY
         # `run` accepts empty fetches; a callable does not.
-        return _ORDINARY if fed or is_empty(fetches) else self.make_callable(fetches)
+        return _ORDINARY if is_empty(fetches) else self.make_callable(fetches)
 
 
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -51,41 +51,38 @@ class FedCallable:
     fed and the fetches fetched.
     """
 
-    def __init__(self, session: Any, fetches: Any, fed: list[Any]) -> None:
-        self._fetches = fetches
-        with session.graph.as_default():
-            self._mapper = compat.private("FetchMapper").for_fetch(fetches)
+    def __init__(self, session: Any, mapper: Any, fed: list[Any]) -> None:
+        self._mapper = mapper
         self._fed = [(np.dtype(t.dtype.as_numpy_dtype), t.shape) for t in fed]
         options = compat.private("config_pb2").CallableOptions()
         options.feed.extend(t.name for t in fed)
-        elements = self._mapper.unique_fetches()
+        elements = mapper.unique_fetches()
         self._is_op = [isinstance(e, tf.Operation) for e in elements]
         for element, is_op in zip(elements, self._is_op, strict=True):
             (options.target if is_op else options.fetch).append(element.name)
         self._call = compat.private("session_make_callable")(session, options)
 
-    @staticmethod
-    def suits(session: Any, fetches: Any, fed: list[Any]) -> bool:
-        """Whether a callable gives the same results as `run`.
+    @classmethod
+    def of(cls, session: Any, fetches: Any, fed: list[Any]) -> FedCallable | None:
+        """The callable; None if it would not give the same results as `run`.
 
         It does not for fetches that are fed (`run` returns the fed value), for values
         that are not numbers, and for sessions on a server.
         """
-        if session.sess_str:
-            return False
-        if any(not t.dtype.is_numpy_compatible or t.dtype == tf.string for t in fed):
-            return False
-        if any(t.dtype in (tf.resource, tf.variant) for t in fed):
-            return False
+        others = (tf.string, tf.resource, tf.variant)
+        if session.sess_str or any(
+            not t.dtype.is_numpy_compatible or t.dtype in others for t in fed
+        ):
+            return None
         with session.graph.as_default():
-            elements = compat.private("FetchMapper").for_fetch(fetches).unique_fetches()
+            mapper = compat.private("FetchMapper").for_fetch(fetches)
         names = {t.name for t in fed}
-        return not any(
-            element.name in names
+        for element in mapper.unique_fetches():
             # `run` returns a handle for resources.
-            or (not isinstance(element, tf.Operation) and element.dtype == tf.resource)
-            for element in elements
-        )
+            is_handle = getattr(element, "dtype", None) == tf.resource
+            if element.name in names or is_handle:
+                return None
+        return cls(session, mapper, fed)
 
     def arrays(self, feeds: Mapping[Any, Any]) -> list[Any] | None:
         """The values to feed, or None if `run` has to check them."""
