@@ -28,6 +28,12 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) ->
     hidden = v1.get_variable("hidden/kernel", [PIXELS, params["hidden"]])
     output = v1.get_variable("output/kernel", [params["hidden"], CLASSES])
     logits = tf.matmul(tf.nn.relu(tf.matmul(features, hidden)), output)
+    return classifier(logits, labels, mode, params, config)
+
+
+def classifier(logits: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
+    """What an Estimator needs of a classifier, whose workers may update together."""
+    v1 = tf.compat.v1
     classes = tf.argmax(logits, -1)
     if mode == hb.estimator.ModeKeys.PREDICT:
         return hb.estimator.EstimatorSpec(mode, predictions={"classes": classes})

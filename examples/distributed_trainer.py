@@ -20,9 +20,8 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from digits_towers import classifier
 from strokes import CLASSES, input_fn
 
 __all__ = ["input_fn", "model_fn", "params"]
@@ -49,23 +48,4 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) ->
     is_stroke = tf.cast(features[:, :, 2:3] > 0, tf.float32)
     mean = tf.reduce_sum(hidden * is_stroke, 1) / tf.reduce_sum(is_stroke, 1)
     logits = dense(mean, "logits", size, CLASSES)
-    classes = tf.argmax(logits, -1)
-    if mode == hb.estimator.ModeKeys.PREDICT:
-        return hb.estimator.EstimatorSpec(mode, predictions={"classes": classes})
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    loss = tf.reduce_mean(entropy, name="loss")
-    optimizer = v1.train.AdamOptimizer(params["learning_rate"])
-    hooks = []
-    if params["replicas_to_aggregate"]:
-        optimizer = v1.train.SyncReplicasOptimizer(
-            optimizer, params["replicas_to_aggregate"]
-        )
-        hooks.append(optimizer.make_session_run_hook(config.is_chief))
-    return hb.estimator.EstimatorSpec(
-        mode,
-        predictions={"classes": classes},
-        loss=loss,
-        train_op=optimizer.minimize(loss, v1.train.get_or_create_global_step()),
-        eval_metric_ops={"accuracy": v1.metrics.accuracy(labels, classes)},
-        training_hooks=hooks,
-    )
+    return classifier(logits, labels, mode, params, config)
