@@ -109,6 +109,8 @@ def noted(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> 
             ("evaluate", f"--eval_files={data}"),
             ("predict", f"--predict_files={data}"),
         ):
+            if loop == "estimator" and command != "train":
+                continue  # `towers` has the same Estimator for these
             seed = "--seed=3"
             notes = folder / f"{loop}-{command}.jsonl"
             arguments = (command, *common, *flags, "--header_lines=1", seed)
@@ -267,7 +269,7 @@ def test_params_progress_and_report(noted: Any, loop: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", LOOPS[:2])
 def test_evaluate_and_predict_drive_their_events(noted: Any, loop: str) -> None:
     (fit, *_), (found, *_) = (noted[each][1]["evaluate"] for each in ("fit", loop))
     assert found == pytest.approx(fit, rel=1e-4)
