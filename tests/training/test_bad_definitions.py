@@ -106,6 +106,11 @@ USAGE = {
     "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
     "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
     "workers_alone": (JOB, ["--num_workers=2"], "--num_workers=2 and --num_ps=0"),
+    "too_late_for_towers": (
+        JOB,
+        ["--num_towers=3", "--train_batch_size=3"],
+        "in use with 2 logical CPUs; expected 3",
+    ),
     "odd_batch": (JOB, ["--num_towers=2", "--train_batch_size=3"], "=3 and --num_tow"),
     "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
     "empty_file": (JOB, ["--train_files=empty.csv"], "'empty.csv', which is empty"),
