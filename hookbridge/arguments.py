@@ -123,6 +123,12 @@ def without_arguments(what: str, function: Any) -> Any:
 
 def with_arguments(what: str, function: Any, *arguments: str) -> Any:
     """`function`, which can be called with positional arguments; `what` names it."""
+    how = f"as `{what}({', '.join(arguments)})`" if arguments else "without arguments"
+    if not callable(function):
+        raise errors.InvalidArgumentError(
+            f"Received `{what}={shown(function)}`; expected a function that can be "
+            f"called {how}."
+        )
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have none
@@ -133,11 +139,7 @@ def with_arguments(what: str, function: Any, *arguments: str) -> Any:
         name = getattr(function, "__name__", repr(function))
         raise errors.InvalidArgumentError(
             f"`{what}` is the function `{name}{signature}`; expected one that can be "
-            + (
-                f"called as `{what}({', '.join(arguments)})`."
-                if arguments
-                else "called without arguments."
-            )
+            f"called {how}."
         ) from e
     return function
 

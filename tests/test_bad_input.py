@@ -144,6 +144,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         hb.replicate_model_fn, lambda x: x
     ),
     "`last_step='5'`; expected an integer": call(hb.callbacks.Progress, last_step="5"),
+    "`clock=5`; expected a function .* without arguments": call(
+        hb.callbacks.Progress, clock=5
+    ),
     "format='csv'; expected 'text', 'tfrecord' or None": call(
         hb.data.Rows, __file__, format="csv"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import itertools
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from source_trees import sources
 
 import hookbridge as hb
 from hookbridge import extras
@@ -156,22 +158,20 @@ def test_no_second_tensorflow_is_asked_for(built: Path) -> None:
     assert always == {"numpy", "absl-py"}
 
 
-def imported_packages(root: Path) -> set[str]:
+def imported_packages() -> set[str]:
     """Top-level packages that the sources import anywhere, without our own."""
     names: set[str] = set()
-    for folder in ("hookbridge", "adapters"):
-        for file in (root / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-                if isinstance(node, ast.Import):
-                    names |= {alias.name for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    names.add(node.module)
+    for node in itertools.chain.from_iterable(sources().values()):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
     return {name.partition(".")[0] for name in names} - {"hookbridge"}
 
 
-def test_imports_come_with_tensorflow_or_with_an_extra(repo_root: Path) -> None:
+def test_imports_come_with_tensorflow_or_with_an_extra() -> None:
     """wrapt and h5py are not listed in `setup.py`: TensorFlow brings them."""
-    others = imported_packages(repo_root) - set(sys.stdlib_module_names)
+    others = imported_packages() - set(sys.stdlib_module_names)
     others -= {"numpy", "absl", *extras.MODULES}
     brought = importlib.metadata.requires("tensorflow") or []
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in brought}

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from source_trees import sources
 
 from hookbridge import errors
 from hookbridge.cli import main
@@ -23,27 +24,27 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("place", sorted(set(PAGES.values())))
-def test_the_page_has_the_heading(place: str, repo_root: Path) -> None:
-    page, _, heading = place.partition("#")
-    text = (repo_root / page).read_text("utf-8")
-    anchors = [anchor(found) for found in re.findall(r"^#+ (.*)$", text, re.M)]
-    assert not heading or heading in anchors
+def test_the_pages_have_the_headings(repo_root: Path) -> None:
+    for place in sorted(set(PAGES.values())):
+        page, _, heading = place.partition("#")
+        text = (repo_root / page).read_text("utf-8")
+        anchors = [anchor(found) for found in re.findall(r"^#+ (.*)$", text, re.M)]
+        assert not heading or heading in anchors, place
 
 
-@pytest.mark.parametrize("row", sorted(PAGES))
 def test_the_command_of_a_message_prints_the_section(
-    row: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (command,) = re.findall("`hookbridge (.*)`", pointer(row))
-    assert main(command.split()) == 0
-    first, *rest = capsys.readouterr().out.splitlines()
-    heading = PAGES[row].partition("#")[2]
-    assert first.startswith("#") and len(rest) > 2
-    if heading:
-        depth = len(first) - len(first.lstrip("#"))
-        assert anchor(first) == heading
-        assert not [line for line in rest if re.match(rf"#{{1,{depth}}} ", line)]
+    for row, place in PAGES.items():
+        (command,) = re.findall("`hookbridge (.*)`", pointer(row))
+        assert main(command.split()) == 0, row
+        first, *rest = capsys.readouterr().out.splitlines()
+        heading = place.partition("#")[2]
+        assert first.startswith("#") and len(rest) > 2, row
+        if heading:
+            depth = len(first) - len(first.lstrip("#"))
+            assert anchor(first) == heading
+            assert not [line for line in rest if re.match(rf"#{{1,{depth}}} ", line)]
 
 
 def test_a_page_is_named_in_any_way(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,28 +60,18 @@ def test_a_page_is_named_in_any_way(capsys: pytest.CaptureFixture[str]) -> None:
         assert said in capsys.readouterr().err
 
 
-def calls(repo_root: Path) -> list[tuple[str, ast.Call]]:
-    """Every call in the sources: `(file:line, call)`."""
-    found = []
-    for folder in ("adapters", "hookbridge"):
-        for file in sorted((repo_root / folder).rglob("*.py")):
-            if "adapters" in file.relative_to(repo_root / folder).parts:
-                continue  # hookbridge/adapters is a link
-            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-                if isinstance(node, ast.Call):
-                    found.append((f"{file}:{node.lineno}", node))
-    return found
-
-
-def test_every_refusal_sees_a_page(repo_root: Path) -> None:
+def test_every_refusal_sees_a_page() -> None:
     used = set()
     without = []
-    for place, call in calls(repo_root):
-        rows = [k.value for k in call.keywords if k.arg == "see"]
-        used |= {row.value for row in rows if isinstance(row, ast.Constant)}
-        name = ast.unparse(call.func).removeprefix("errors.")
-        if name in REFUSALS and not rows:
-            without.append(place)
+    for path, nodes in sources().items():
+        for call in nodes:
+            if not isinstance(call, ast.Call):
+                continue
+            rows = [k.value for k in call.keywords if k.arg == "see"]
+            used |= {row.value for row in rows if isinstance(row, ast.Constant)}
+            name = ast.unparse(call.func).removeprefix("errors.")
+            if name in REFUSALS and not rows:
+                without.append(f"{path}:{call.lineno}")
     assert not without
     # `hookbridge/missing.py` uses the row `estimator` without `see=`.
     assert used | {"estimator"} == set(PAGES)

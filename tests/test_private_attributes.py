@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from private_attributes import ATTRIBUTES, KERAS_VERSION, PrivateAttribute
+from source_trees import Nodes, nodes_of, sources
 
 HAS_KERAS_3 = KERAS_VERSION >= (3, 0)
 # Older releases of Keras 3 lack some of the names, and do without (docs/versions.md).
@@ -226,9 +227,9 @@ def _private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in PYTHON
 
 
-def own_names(tree: ast.Module) -> Iterator[str]:
+def own_names(nodes: Nodes) -> Iterator[str]:
     """The classes, functions, variables and attributes of `self` in a file."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             yield node.name
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -239,9 +240,9 @@ def own_names(tree: ast.Module) -> Iterator[str]:
             yield from [node.attr] if ast.unparse(node.value) == "self" else []
 
 
-def private_reads(tree: ast.Module) -> Iterator[str]:
+def private_reads(nodes: Nodes) -> Iterator[str]:
     """Private attributes that a file reads or sets on objects other than `self`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and _private(node.attr):
             if ast.unparse(node.value) not in ("self", "cls", "super()"):
                 yield node.attr
@@ -253,33 +254,21 @@ def private_reads(tree: ast.Module) -> Iterator[str]:
             yield from [name] if asks and _private(name) else []
 
 
-def trees(root: Path) -> list[ast.Module]:
-    return [
-        ast.parse(file.read_text("utf-8"))
-        for folder in ("hookbridge", "adapters")
-        for file in sorted((root / folder).glob("**/*.py"))
-        if folder == "adapters" or "adapters" not in file.relative_to(root).parts
-    ]
-
-
-def test_every_private_attribute_is_listed(repo_root: Path) -> None:
-    parsed = trees(repo_root)
-    assert len(parsed) > 100
-    ours = {name for tree in parsed for name in own_names(tree)}
-    read = {name for tree in parsed for name in private_reads(tree)}
-    assert read - ours - {row.name for row in ATTRIBUTES} == set()
-
-
-def test_no_row_is_unused(repo_root: Path) -> None:
+def test_private_attributes_are_those_of_the_table() -> None:
+    ours: set[str] = set()
+    read: set[str] = set()
     words: set[str] = set()
-    for tree in trees(repo_root):
-        words.update(private_reads(tree))
-        for node in ast.walk(tree):
+    for nodes in sources().values():
+        ours.update(own_names(nodes))
+        read.update(private_reads(nodes))
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 words.add(node.attr)
             elif isinstance(node, ast.Constant):
                 words.add(str(node.value))
-    assert {row.name for row in ATTRIBUTES} <= words
+    listed = {row.name for row in ATTRIBUTES}
+    assert read - ours - listed == set()
+    assert listed <= words | read  # no row is unused
     assert {row.owner for row in ATTRIBUTES} == set(OWNERS)
 
 
@@ -293,5 +282,5 @@ def test_no_row_is_unused(repo_root: Path) -> None:
     ],
 )
 def test_the_search_finds_what_it_looks_for(line: str) -> None:
-    assert list(private_reads(ast.parse(line))) == ["_moved"]
-    assert "_moved" not in set(own_names(ast.parse(line)))
+    assert list(private_reads(nodes_of(line))) == ["_moved"]
+    assert "_moved" not in set(own_names(nodes_of(line)))

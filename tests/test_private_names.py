@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from source_trees import Nodes, nodes_of, sources
 
 from hookbridge import compat
 
@@ -44,9 +43,8 @@ def test_private_name_is_where_the_table_says(key: str) -> None:
     assert compat.private(key) is not None
 
 
-@pytest.mark.parametrize("key", compat.PRIVATE)
-def test_private_name_says_why(key: str) -> None:
-    assert len(compat.PRIVATE[key].why) > 10
+def test_every_private_name_says_why() -> None:
+    assert all(len(row.why) > 10 for row in compat.PRIVATE.values())
 
 
 def test_moved_name_says_what_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,20 +57,13 @@ def test_moved_name_says_what_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.private("test_only")
 
 
-def source_files(root: Path) -> Iterator[Path]:
-    for folder in ("hookbridge", "adapters"):
-        for file in sorted((root / folder).glob("**/*.py")):
-            if file.parent != root / "hookbridge" / "compat":
-                yield file
-
-
-def private_uses(file: Path, *, strings_are_names: bool = False) -> list[str]:
+def private_uses(nodes: Nodes, *, strings_are_names: bool = False) -> list[str]:
     """Private modules that a file imports, names in a string or reaches by dots.
 
     With `strings_are_names` a string does not count as a use.
     """
     found = []
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -83,31 +74,23 @@ def private_uses(file: Path, *, strings_are_names: bool = False) -> list[str]:
         elif isinstance(node, ast.Attribute):
             names = [re.sub(r"^tf\.", "tensorflow.", ast.unparse(node))]
         found += [
-            f"{file.name}:{getattr(node, 'lineno', 0)}: {name.splitlines()[0]}"
+            f"{getattr(node, 'lineno', 0)}: {name.splitlines()[0]}"
             for name in names
             if PRIVATE_PACKAGE.match(name)
         ]
     return found
 
 
-def test_only_compat_uses_private_packages(repo_root: Path) -> None:
-    files = list(source_files(repo_root))
-    assert len(files) > 5
-    found = [
-        use
-        for file in files
-        for use in private_uses(
-            file,
-            strings_are_names=file.relative_to(repo_root).as_posix() in NAMED_NOT_USED,
-        )
-    ]
-    assert found == []
-
-
-@pytest.mark.parametrize("file", NAMED_NOT_USED)
-def test_exception_is_still_needed(file: str, repo_root: Path) -> None:
-    assert private_uses(repo_root / file)
-    assert not private_uses(repo_root / file, strings_are_names=True)
+def test_only_compat_uses_private_packages() -> None:
+    found = {
+        file: uses
+        for file, nodes in sources().items()
+        if not file.startswith("hookbridge/compat/")
+        and (uses := private_uses(nodes, strings_are_names=file in NAMED_NOT_USED))
+    }
+    assert found == {}
+    # Each exception is still needed.
+    assert all(private_uses(sources()[file]) for file in NAMED_NOT_USED)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +102,16 @@ def test_exception_is_still_needed(file: str, repo_root: Path) -> None:
         "tf.python.eager.context.eager_mode()",
     ],
 )
-def test_the_search_finds_what_it_looks_for(line: str, tmp_path: Path) -> None:
-    file = tmp_path / "sample.py"
-    file.write_text(line)
-    assert private_uses(file)
+def test_the_search_finds_what_it_looks_for(line: str) -> None:
+    assert private_uses(nodes_of(line))
 
 
-def test_no_row_is_unused(repo_root: Path) -> None:
-    text = "\n".join(file.read_text("utf-8") for file in source_files(repo_root))
-    unused = [key for key in compat.PRIVATE if f'"{key}"' not in text]
-    assert unused == []
+def test_no_row_is_unused() -> None:
+    strings = {
+        node.value
+        for file, nodes in sources().items()
+        for node in nodes
+        if isinstance(node, ast.Constant)
+        if not file.startswith("hookbridge/compat/")
+    }
+    assert set(compat.PRIVATE) <= strings

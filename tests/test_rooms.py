@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 import pytest
+from source_trees import Nodes, nodes_of, sources
 
 # A room is the folder of a module. These folders hold rooms and are no rooms: a module
 # directly in one of them is a room of its own.
@@ -42,38 +43,29 @@ _ATTRIBUTES = {
 Import = tuple[str, str]  # module, name in it
 
 
-def modules(root: Path) -> dict[str, Path]:
-    """`{module: file}` of all sources; `adapters/` has its import name."""
-    found = {}
-    for folder, package in (("hookbridge", "hookbridge"), ("adapters", "")):
-        for path in sorted((root / folder).rglob("*.py")):
-            if "adapters" in path.relative_to(root / folder).parts:
-                continue  # hookbridge/adapters is a link
-            parts = path.relative_to(root).with_suffix("").parts
-            name = ".".join(parts if package else ("hookbridge", *parts))
-            found[name.removesuffix(".__init__")] = path
-    return found
-
-
-def imports(path: Path, known: dict[str, Path]) -> list[Import]:
-    """What a file imports from the package: `(module, name)`."""
-    found: list[Import] = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names if alias.name in known]
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                found.append(
-                    (inner, "") if inner in known else (node.module, alias.name)
-                )
-    return found
-
-
 @pytest.fixture(scope="module")
-def graph(repo_root: Path) -> dict[str, list[Import]]:
-    known = modules(repo_root)
-    return {name: imports(path, known) for name, path in known.items()}
+def graph() -> dict[str, list[Import]]:
+    """What each module imports from the package: `(module, name)`."""
+    known = {module_of(file): nodes for file, nodes in sources().items()}
+    found: dict[str, list[Import]] = {name: [] for name in known}
+    for name, nodes in known.items():
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+                found[name] += [(each, "") for each in names if each in known]
+            elif isinstance(node, ast.ImportFrom) and node.module in known:
+                for each in node.names:
+                    inner = f"{node.module}.{each.name}"
+                    place = (inner, "") if inner in known else (node.module, each.name)
+                    found[name].append(place)
+    return found
+
+
+def module_of(file: str) -> str:
+    """The name by which a source file is imported."""
+    path = file if file.startswith("hookbridge/") else f"hookbridge/{file}"
+    name = path.removesuffix(".py").replace("/", ".")
+    return name.removesuffix(".__init__")
 
 
 def test_no_import_circle(graph: dict[str, list[Import]]) -> None:
@@ -99,14 +91,12 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
     assert not found
 
 
-def sets_on_others(path: Path) -> list[str]:
+def sets_on_others(nodes: Nodes) -> list[str]:
     """Statements that set a method, or any attribute by its name, on another object.
 
     `x.name = value` counts if the value is a function or the name is private;
     `setattr`, `delattr` and writes to `vars(x)` always count.
     """
-    tree = ast.parse(path.read_text())
-    nodes = list(ast.walk(tree))
     functions = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
     spaces = {
         ast.unparse(target)
@@ -176,11 +166,11 @@ def _is_function(node: ast.expr, functions: set[str]) -> bool:
     return isinstance(node, ast.Lambda) or name in functions
 
 
-def test_only_patching_sets_methods(repo_root: Path) -> None:
+def test_only_patching_sets_methods() -> None:
     found = {
-        path.relative_to(repo_root).as_posix(): sets
-        for path in modules(repo_root).values()
-        if path.name != "patching.py" and (sets := sets_on_others(path))
+        file: sets
+        for file, nodes in sources().items()
+        if file != "hookbridge/patching.py" and (sets := sets_on_others(nodes))
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
@@ -191,9 +181,9 @@ def test_patches_that_stay_are_listed(repo_root: Path) -> None:
     text = (repo_root / "docs/decisions/0008-patches-that-stay.md").read_text()
     listed = set(re.findall(r"^\| `([\w/]+\.py)` \|", text, re.MULTILINE))
     found = {
-        path.relative_to(repo_root).as_posix()
-        for path in modules(repo_root).values()
-        for node in ast.walk(ast.parse(path.read_text()))
+        file
+        for file, nodes in sources().items()
+        for node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "install"
@@ -217,12 +207,8 @@ def test_patches_that_stay_are_listed(repo_root: Path) -> None:
         ("setattr(self, 'fit', f)", False),
     ],
 )
-def test_the_search_for_methods_finds_them(
-    line: str, sets: bool, tmp_path: Path
-) -> None:
-    file = tmp_path / "sample.py"
-    file.write_text(line)
-    assert bool(sets_on_others(file)) is sets
+def test_the_search_for_methods_finds_them(line: str, sets: bool) -> None:
+    assert bool(sets_on_others(nodes_of(line))) is sets
 
 
 def room_of(module: str) -> str:

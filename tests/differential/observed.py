@@ -143,7 +143,7 @@ def _files(folder: Path) -> dict[str, Any]:
                 rows = list(csv.reader(file))
             found[name] = [[_as_number(cell) for cell in row] for row in rows]
         elif path.suffix == ".h5":
-            found[name] = _arrays(path)
+            found[name] = arrays(path)
         elif path.suffix == ".index":
             values = hook_hosts.read_checkpoint(str(path.with_suffix("")))
             found[name] = dict(sorted(values.items()))
@@ -163,22 +163,22 @@ def _as_number(cell: str) -> Any:
         return cell
 
 
-def _arrays(path: Path) -> list[Any]:
-    """The weights in a file, the larger ones first.
+def arrays(path: Path) -> dict[str, Any]:
+    """The weights in a file: `{layer/vars/number: value}`.
 
-    Their places may differ, and Keras 2 adds optimizer and metrics, which a callback in
-    a session saves as `.h5` or in the checkpoint.
+    The folder around layers differs, and Keras 2 adds optimizer and metrics, which a
+    callback in a session saves as `.h5` or in the checkpoint.
     """
-    arrays: list[Any] = []
+    found: dict[str, Any] = {}
 
     def add(name: str, item: Any) -> None:
         others = "optimizer" in name or "metric" in name
         if isinstance(item, h5py.Dataset) and not others:
-            arrays.append(np.asarray(item))
+            found["/".join(name.split("/")[-3:])] = np.asarray(item)
 
     with h5py.File(path) as file:
         file.visititems(add)
-    return sorted(arrays, key=lambda array: (array.ndim, array.tolist()), reverse=True)
+    return found
 
 
 def differences(ours: Any, native: Any, place: str = "") -> list[str]:

@@ -6,10 +6,12 @@ lines, files and the errors of both loops are compared.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
-from observed import callbacks_seen, compared, hooks_seen
+from observed import arrays, callbacks_seen, compared, differences, hooks_seen
 
 LONG = {"epochs": 30, "rate": 0.3}
 CSV = "k.callbacks.CSVLogger(str(folder / 'log.csv'))"
@@ -126,3 +128,15 @@ def test_a_callback_does_in_a_session_what_it_does_in_fit(keras: Any, row: int) 
 @pytest.mark.parametrize("row", range(len(HOOKS)))
 def test_a_hook_does_in_fit_what_it_does_in_a_session(keras: Any, row: int) -> None:
     assert compared(hooks_seen, HOOKS[row], keras, {}) == []
+
+
+def test_the_comparison_sees_swapped_weights_of_one_shape(tmp_path: Path) -> None:
+    path = tmp_path / "weights.h5"
+    seen = []
+    for place, values in (("layers", (1, 2)), ("other/layers", (1, 2)), ("", (2, 1))):
+        with h5py.File(path, "w") as file:
+            for number, value in enumerate(values):
+                file[f"{place}/dense/vars/{number}"] = [value]
+        seen.append(arrays(path))
+    assert differences(seen[0], seen[1]) == []
+    assert len(differences(seen[0], seen[2])) == 2
