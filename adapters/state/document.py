@@ -1,9 +1,4 @@
-"""The contents of a state's files: JSON, and the arrays that it refers to.
-
-Version 3 has all callbacks of a process in one file, each with its identity. Versions 1
-and 2 had a file for each group of callbacks (`-1`, `-2` in its name) and no identities;
-version 1 had no digest of the arrays.
-"""
+"""The contents of a state's files: JSON, and the arrays that it refers to."""
 
 from __future__ import annotations
 
@@ -97,33 +92,16 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 
 def read(prefix: str, name: str) -> Document:
     """Reads a state beside a checkpoint; a damaged file may raise anything."""
-    document = _json(storage.json_path(prefix, name))
-    if document["version"] == VERSION:
-        return _parsed(document, prefix, name, document["loops"])
-    parts = []
-    for group in (name, *storage.older_groups(prefix, name)):
-        old = _json(storage.json_path(prefix, group))
-        if old["version"] not in (1, 2):
-            raise ValueError(f"it has version {old['version']}, expected {VERSION}")
-        loop = {"step": old["step"], **(old["loop"] or {})}
-        parts.append(_parsed(old, prefix, group, [loop]))
-    entries, loops = (
-        [each for part in parts for each in getattr(part, field)]
-        for field in ("entries", "loops")
-    )
-    return Document(parts[0].step, entries, loops)
-
-
-def _json(path: str) -> Any:
-    return json.loads(storage.read(path, MOST_JSON_BYTES).decode())
-
-
-def _parsed(document: Any, prefix: str, name: str, loops: Any) -> Document:
-    arrays = _arrays(document, prefix, name, [document["callbacks"], loops])
+    path = storage.json_path(prefix, name)
+    document = json.loads(storage.read(path, MOST_JSON_BYTES).decode())
+    if document["version"] != VERSION:
+        raise ValueError(f"it has version {document['version']}, expected {VERSION}")
+    entries, loops = document["callbacks"], document["loops"]
+    arrays = _arrays(document, prefix, name, [entries, loops])
     decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
     return Document(
         int(document["step"]),
-        [_entry(each, decode) for each in document["callbacks"]],
+        [_entry(each, decode) for each in entries],
         [decode(loop) for loop in loops],
     )
 
@@ -144,13 +122,10 @@ def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]
     if len(set(keys)) < len(keys):
         raise ValueError("it refers to one array twice")
     most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
-    if document["version"] == 1:
-        data = storage.read(f"{prefix}.{name}.npz", most)
-    else:
-        digest = document["arrays"]
-        if not re.fullmatch("[0-9a-f]{64}", digest):
-            raise ValueError(f"{digest!r} is no digest of its arrays")
-        data = storage.read(storage.arrays_path(prefix, name, digest), most)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise ValueError("its arrays are those of another state")
+    digest = document["arrays"]
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        raise ValueError(f"{digest!r} is no digest of its arrays")
+    data = storage.read(storage.arrays_path(prefix, name, digest), most)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("its arrays are those of another state")
     return codec.from_bytes(data, keys)

@@ -72,14 +72,6 @@ def others(prefix: str, name: str) -> list[str]:
     return sorted(each for each in _names(folder) if mine.fullmatch(each))
 
 
-def older_groups(prefix: str, name: str) -> list[str]:
-    """Like `name`, for the further files that versions 1 and 2 had beside it."""
-    folder, stem = os.path.split(prefix)
-    mine = re.compile(rf"{re.escape(stem)}\.({re.escape(name)}-(\d+))\.json")
-    matches = filter(None, map(mine.fullmatch, _names(folder)))
-    return [each[1] for each in sorted(matches, key=lambda each: int(each[2]))]
-
-
 def remove_unused(prefix: str, name: str, keep: str) -> None:
     """Removes states whose checkpoints the saver has removed, and old arrays."""
     # A file is removed only if its whole name is that of a state of this process.
@@ -88,7 +80,7 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     present = os.path.basename(prefix)
     mine = re.compile(
         rf"({re.escape(stem)}-\d+|{re.escape(present)})\.{re.escape(name)}"
-        r"(-\d+)?(\.json|\.npz|-[0-9a-f]{16}\.npz)(\.part)?"
+        r"(\.json|-[0-9a-f]{16}\.npz)(\.part)?"
     )
     names = set(_names(folder))
     for each in names:

@@ -140,16 +140,31 @@ def feeds(net: Net, step: int) -> dict[Any, Any]:
     return {net.x: X[rows], net.y: Y[rows]}
 
 
-def begin(callbacks: Any, **options: Any) -> Any:
+def begin(callbacks: Any, **options: Any) -> None:
     """Runs only `begin` of the hooks, on the graph of the regression."""
     options.setdefault("steps_per_epoch", STEPS)
-    with tf.Graph().as_default() as graph:
-        net = build()
-        hooks = hb.as_hooks(callbacks, **options)
-        for hook in hooks:
+    with tf.Graph().as_default():
+        build()
+        for hook in hb.as_hooks(callbacks, **options):
             hook.begin()
-        del net
-    return graph
+
+
+def until_stop(
+    hooks: Sequence[Any],
+    train_op: Any,
+    feed: Callable[[int], Any] = lambda step: None,
+    **options: Any,
+) -> int:
+    """Runs a train op in a session until a hook stops it; returns the number of runs.
+
+    `options` are of `MonitoredTrainingSession`.
+    """
+    runs = 0
+    with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks, **options) as session:
+        while not session.should_stop():
+            session.run(train_op, feed(runs))
+            runs += 1
+    return runs
 
 
 def session_loop(

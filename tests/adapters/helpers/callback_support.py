@@ -15,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import estimator_models as models
 import tensorflow as tf
-from callback_loops import STEPS, X, Y, session_loop
+from callback_loops import STEPS, X, session_loop
+from callback_recorder import noting
 from keras_graph import keras_graph_loop
 
 import hookbridge as hb
@@ -83,16 +85,8 @@ def stock_of(keras: Any) -> list[str]:
     return sorted(set(found))
 
 
-LOOPS = (
-    "bare graph",
-    "Keras model in the graph",
-    "Estimator.train",
-    "train_and_evaluate",
-    "Estimator.evaluate",
-    "Estimator.predict",
-    "Estimator.train, 2 towers",
-)
 ALONE = ("bare graph", "Estimator.train")
+MODES = ("train", "test", "predict")
 
 
 def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
@@ -117,76 +111,53 @@ def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _carry_in(loop: str, keras: Any, names: list[str], place: Path) -> str:
-    """Runs some callbacks in one run of a loop."""
+    """Runs some callbacks in one run of a loop; all of them must get to its end."""
     seen: list[str] = []
 
-    class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        """Shows that each run reached its end with the stock callbacks."""
-
-        def on_train_end(self, logs: Any = None) -> None:
-            assert int(self.model.optimizer.iterations.numpy()) == 2 * STEPS
-            seen.append("train")
-
-        def on_test_end(self, logs: Any = None) -> None:
-            seen.append("test")
-
-        def on_predict_end(self, logs: Any = None) -> None:
-            seen.append("predict")
+    def note(self: Any, event: str, logs: Any) -> None:
+        seen.append(event)
+        steps = int(self.model.optimizer.iterations.numpy())
+        assert event != "on_train_end" or steps == 2 * STEPS
 
     run, expected = _RUNS[loop]
-    callbacks = []
+    callbacks = [noting(keras, note, [f"on_{x}_end" for x in MODES])]
     for name in names:
         (place / name).mkdir(parents=True)
-        callbacks.append(STOCK[name](keras.callbacks, place / name))
+        callbacks.insert(-1, STOCK[name](keras.callbacks, place / name))
     try:
-        run([*callbacks, Count()], place)
+        run(callbacks, place)
     except errors.RefusedError as e:
         reason = str(e).split(": ", 1)[1].partition(" See `hookbridge")[0]
         return f"refused: {reason}"
     gc.collect()  # later, dropping an iterator may take TensorFlow 60 s
-    assert seen == expected, (names, loop, seen)
+    assert seen == [f"on_{x}_end" for x in expected], (names, loop, seen)
     return "carried"
 
 
 def _estimator(folder: Path, towers: int = 1) -> Any:
-    estimator = importlib.import_module("hookbridge.estimator")
-
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        kernel = tf.compat.v1.get_variable("dense/kernel", [2, 1])
-        outputs = features @ kernel
-        if mode == estimator.ModeKeys.PREDICT:
-            return estimator.EstimatorSpec(mode, predictions={"y": outputs})
-        loss = tf.reduce_mean(tf.square(outputs - labels))
-        train_op = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(
-            loss, global_step=tf.compat.v1.train.get_global_step()
-        )
-        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    config = estimator.RunConfig(
+    config = models.estimators.RunConfig(
         str(folder / "model_dir"), save_checkpoints_steps=STEPS
     )
-    replicated = hb.replicate_model_fn(model_fn, ["/device:CPU:0"] * towers)
-    return estimator.Estimator(replicated if towers > 1 else model_fn, config=config)
-
-
-def _data() -> Any:
-    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+    replicated = hb.replicate_model_fn(models.bare_model_fn, ["/device:CPU:0"] * towers)
+    return models.estimators.Estimator(
+        replicated if towers > 1 else models.bare_model_fn, config=config
+    )
 
 
 def _train(callbacks: list[Any], folder: Path, towers: int = 1) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS, epochs=2)
-    _estimator(folder, towers).train(lambda: _data().repeat(), hooks=hooks)
+    _estimator(folder, towers).train(models.train_input, hooks=hooks)
 
 
 def _train_and_evaluate(callbacks: list[Any], folder: Path) -> None:
-    estimator = importlib.import_module("hookbridge.estimator")
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
-    estimator.train_and_evaluate(
+    times = {"throttle_secs": 0, "start_delay_secs": 0}
+    models.estimators.train_and_evaluate(
         _estimator(folder),
-        estimator.TrainSpec(lambda: _data().repeat(), max_steps=2 * STEPS, hooks=hooks),
-        estimator.EvalSpec(
-            _data, steps=2, hooks=hooks, throttle_secs=0, start_delay_secs=0
+        models.estimators.TrainSpec(
+            models.train_input, max_steps=2 * STEPS, hooks=hooks
         ),
+        models.estimators.EvalSpec(models.eval_input, steps=2, hooks=hooks, **times),
     )
 
 
@@ -196,41 +167,37 @@ def _checkpoint() -> str:
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     estimator = _estimator(folder)
-    estimator.train(_data, steps=1)
+    estimator.train(models.train_input, steps=1)
     return str(estimator.latest_checkpoint())
 
 
 def _evaluate(callbacks: list[Any], folder: Path) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
-    _estimator(folder).evaluate(
-        _data, steps=2, hooks=hooks, checkpoint_path=_checkpoint()
-    )
+    options = {"hooks": hooks, "checkpoint_path": _checkpoint()}
+    _estimator(folder).evaluate(models.eval_input, steps=2, **options)
 
 
 def _predict(callbacks: list[Any], folder: Path) -> None:
     hooks = hb.as_hooks(callbacks, steps_per_epoch=STEPS)
-    predictions = _estimator(folder).predict(
-        _data, hooks=hooks, checkpoint_path=_checkpoint()
-    )
+    options = {"hooks": hooks, "checkpoint_path": _checkpoint()}
+    predictions = _estimator(folder).predict(models.predict_input, **options)
     assert len(list(predictions)) == len(X)
 
 
-# Loop -> (runs callbacks in it, the `on_*_end` events that they get in order).
-_RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = dict(
-    zip(
-        LOOPS,
-        (
-            (lambda c, d: session_loop(c, epochs=2, validate=False), ["train"]),
-            (lambda c, d: keras_graph_loop(KERAS2, c, epochs=2), ["train"]),
-            (_train, ["train"]),
-            (_train_and_evaluate, ["test", "test", "train"]),
-            (_evaluate, ["test"]),
-            (_predict, ["predict"]),
-            (functools.partial(_train, towers=2), ["train"]),
-        ),
-        strict=True,
-    )
-)
+# Loop -> (runs callbacks in it, the modes whose end they see in order).
+_RUNS: dict[str, tuple[Callable[[list[Any], Path], Any], list[str]]] = {
+    "bare graph": (lambda c, d: session_loop(c, epochs=2, validate=False), ["train"]),
+    "Keras model in the graph": (
+        lambda c, d: keras_graph_loop(KERAS2, c, epochs=2),
+        ["train"],
+    ),
+    "Estimator.train": (_train, ["train"]),
+    "train_and_evaluate": (_train_and_evaluate, ["test", "test", "train"]),
+    "Estimator.evaluate": (_evaluate, ["test"]),
+    "Estimator.predict": (_predict, ["predict"]),
+    "Estimator.train, 2 towers": (functools.partial(_train, towers=2), ["train"]),
+}
+LOOPS = tuple(_RUNS)
 TABLE = Path(__file__).resolve().parents[3] / "docs" / "callbacks-in-sessions.md"
 
 

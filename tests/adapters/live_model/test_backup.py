@@ -11,8 +11,7 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_hosts import in_estimator
-from callback_loops import STEPS, X, Y, session_loop
+from callback_loops import STEPS, session_loop
 from callback_recorder import callback_of, noting
 from keras_graph import keras_graph_loop
 
@@ -126,25 +125,3 @@ def test_backup_of_an_older_release_is_reported(
     run = session_loop([keras.callbacks.BackupAndRestore(str(folder))], **options)
     assert run.steps == 4 * STEPS
     assert "dense/kernel/Adam_1" in said(str(path))[0].getMessage()
-
-
-def one_batch() -> Any:
-    # A new session sees what the next step would have seen.
-    return tf.data.Dataset.from_tensors((X, Y)).repeat()
-
-
-def test_in_an_estimator(keras: Any, tmp_path: Path) -> None:
-    def run(callbacks: list[Any], name: str) -> Any:
-        # Each run has its own folder: only the backup can restore anything.
-        options = {"data": one_batch, "optimizer": v1.train.AdamOptimizer}
-        return in_estimator(callbacks, tmp_path / name, epochs=4, **options)
-
-    backup, history = str(tmp_path / "backup"), keras.callbacks.History()
-    whole = run([keras.callbacks.History()], "whole")
-    with pytest.raises(KeyboardInterrupt):
-        run([keras.callbacks.BackupAndRestore(backup), dies(keras)], "first")
-    again = run([keras.callbacks.BackupAndRestore(backup), history], "second")
-    assert len(history.history["loss"]) == 2
-    assert again("global_step") == whole("global_step") == 4 * STEPS
-    for name in ("dense/kernel", "dense/bias"):
-        np.testing.assert_allclose(again(name), whole(name), rtol=1e-5)

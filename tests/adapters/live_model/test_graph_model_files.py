@@ -31,13 +31,13 @@ from hookbridge.adapters.live_model import weight_files
 ONE_KERAS = True
 
 
-@pytest.mark.parametrize("name", ["w.weights.h5", "w.h5", "ckpt"])
 def test_weights_of_a_keras_graph_load_into_an_eager_model(
-    keras2: Any, name: str, tmp_path: Path
+    keras2: Any, tmp_path: Path
 ) -> None:
-    path = str(tmp_path / name)
+    checkpoint = keras2.callbacks.ModelCheckpoint
+    paths = [str(tmp_path / name) for name in ("w.weights.h5", "w.h5", "ckpt")]
     weights, _ = keras_graph_loop(
-        keras2, keras2.callbacks.ModelCheckpoint(path, save_weights_only=True)
+        keras2, [checkpoint(path, save_weights_only=True) for path in paths]
     )
     fresh = keras2.Sequential(
         [
@@ -47,9 +47,11 @@ def test_weights_of_a_keras_graph_load_into_an_eager_model(
             keras2.layers.Dense(1, name="out"),
         ]
     )
-    fresh.load_weights(path)
-    for ours, theirs in zip(fresh.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    for path in paths:
+        fresh.set_weights([w * 0 for w in weights])
+        fresh.load_weights(path)
+        for ours, theirs in zip(fresh.get_weights(), weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs, err_msg=path)
 
 
 def test_restoring_best_weights_sets_every_weight_of_a_keras_graph(
@@ -73,31 +75,35 @@ def test_restoring_best_weights_sets_every_weight_of_a_keras_graph(
 def test_layers_of_a_keras_graph_are_keras_layers_with_the_sessions_weights(
     keras2: Any,
 ) -> None:
+    """Assigning to one, or by Keras's backend functions, sets the session."""
     seen: dict[str, Any] = {}
+    backend = keras2.backend
 
     def look(self: Any, epoch: int, logs: Any) -> None:
         seen["names"] = [layer.name for layer in self.model.layers]
         seen["layer"] = self.model.get_layer("out").get_weights()
         seen["predict"] = self.model.predict(X)
         seen["config"] = self.model.get_config()["layers"][1]["config"]["name"]
+        hidden = self.model.get_layer("hidden").kernel
+        seen["kernel"] = backend.get_value(hidden)
+        backend.set_value(hidden, 0 * seen["kernel"])
+        seen["set"] = self.model.get_layer("hidden").get_weights()[0]
 
     def set_weights(self: Any, logs: Any) -> None:
-        # Assigning to a layer sets the session.
         self.model.get_layer("out").set_weights([w * 0 for w in seen["layer"]])
 
     guest = callback_of(keras2, on_epoch_end=look, on_train_end=set_weights)
     weights, outputs = keras_graph_loop(keras2, guest, epochs=1)
     assert seen["names"] == ["features", "hidden", "norm", "out"]
     assert seen["config"] == "hidden"
-    assert np.any(seen["layer"][0])
     assert seen["predict"].shape == (12, 1)
-    assert not np.any(weights[-2])
-    assert not np.any(outputs)
+    assert np.any(seen["layer"][0]) and np.any(seen["kernel"])
+    assert not np.any(seen["set"]) and not np.any(weights[0])
+    assert not np.any(weights[-2]) and not np.any(outputs)
 
 
-@pytest.mark.parametrize("name", ["m.keras", "saved_model"])
 def test_subclassed_model_with_a_configuration_is_saved_whole(
-    keras2: Any, name: str, tmp_path: Path
+    keras2: Any, tmp_path: Path
 ) -> None:
     class Net(keras2.Model):  # type: ignore[misc, name-defined]
         """A user's own model that says how it is made."""
@@ -118,15 +124,16 @@ def test_subclassed_model_with_a_configuration_is_saved_whole(
         def from_config(cls, config: dict[str, Any]) -> Any:
             return cls(**config)
 
-    path = str(tmp_path / name)
-    checkpoint = keras2.callbacks.ModelCheckpoint(path)
+    paths = [str(tmp_path / name) for name in ("m.keras", "saved_model")]
+    checkpoints = [keras2.callbacks.ModelCheckpoint(path) for path in paths]
     weights, outputs = keras_graph_loop(
-        keras2, checkpoint, make=lambda parts: Net(3, name="net")
+        keras2, checkpoints, make=lambda parts: Net(3, name="net")
     )
-    loaded = keras2.models.load_model(path, {"Net": Net}, compile=False)
-    for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_allclose(loaded.predict(X, verbose=0), outputs, rtol=1e-4)
+    for path in paths:
+        loaded = keras2.models.load_model(path, {"Net": Net}, compile=False)
+        for ours, theirs in zip(loaded.get_weights(), weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_allclose(loaded.predict(X, verbose=0), outputs, rtol=1e-4)
 
 
 def test_a_model_that_cannot_be_cloned(keras: Any, keras2: Any, tmp_path: Path) -> None:
@@ -194,7 +201,7 @@ def test_after_a_validation_by_an_estimator(
         _guest(keras, seen, by_itself),
         steps_per_epoch=STEPS,
         epochs=2,
-        model=lambda: MODEL["model"],
+        model=lambda: MODEL[0],
         validation=(estimator, spec) if by_itself else None,
     )
     if by_itself:
@@ -248,32 +255,30 @@ def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:
     return list(final.final_ops_values)
 
 
-@pytest.mark.parametrize("suffix", [".weights.h5", ".h5"])
 def test_file_of_a_bare_graph_loads_into_a_keras_model(
-    keras: Any, tmp_path: Path, suffix: str
+    keras: Any, tmp_path: Path
 ) -> None:
     """Under both file names: layers are found by class or, in `.h5`, by order."""
     path = tmp_path / "w.weights.h5"
     checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
     weights = saved(checkpoint, SHAPES)
-    model = keras.Sequential(
-        [
-            keras.layers.Input((6, 6, 1)),
-            keras.layers.Conv2D(4, 3),
-            keras.layers.BatchNormalization(),
-            keras.layers.GlobalAveragePooling2D(),
-            keras.layers.Dense(5),
-            keras.layers.Dense(2, use_bias=False),
-        ]
-    )
-    if suffix == ".h5":
-        path = Path(shutil.copy(path, tmp_path / "w.h5"))
-    model.load_weights(str(path))
     ours = dict(zip((*SHAPES, *AVERAGES), weights, strict=True))
     order = [n for n in ours if n.startswith(("stem", "norm"))]
     order += [n for n in ours if n.startswith("head")]
-    for name, loaded in zip(order, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(loaded, ours[name], err_msg=name)
+    for file in (path, shutil.copy(path, tmp_path / "w.h5")):
+        model = keras.Sequential(
+            [
+                keras.layers.Input((6, 6, 1)),
+                keras.layers.Conv2D(4, 3),
+                keras.layers.BatchNormalization(),
+                keras.layers.GlobalAveragePooling2D(),
+                keras.layers.Dense(5),
+                keras.layers.Dense(2, use_bias=False),
+            ]
+        )
+        model.load_weights(str(file))
+        for name, loaded in zip(order, model.get_weights(), strict=True):
+            np.testing.assert_array_equal(loaded, ours[name], err_msg=name)
 
 
 def test_layer_that_cannot_be_told_is_never_left_out_silently(
@@ -311,23 +316,22 @@ def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> 
     assert weight_files.layer_class("a/scope_3", weights) == expected
 
 
-@pytest.mark.parametrize("name", ["w.h5", "w.weights.h5"])
-def test_scope_that_is_a_part_of_another_scope(
-    keras: Any, tmp_path: Path, name: str
-) -> None:
-    """As in the canned linear and combined Estimators; the file loads back."""
-    seen: dict[str, list[Any]] = {}
+def test_scope_that_is_a_part_of_another_scope(keras: Any, tmp_path: Path) -> None:
+    """As in the canned linear and combined Estimators; the files load back."""
+    found: list[list[Any]] = []
 
     def read(self: Any, logs: Any) -> None:
-        seen["saved"] = self.model.get_weights()
-        self.model.save_weights(str(tmp_path / name))
-        self.model.set_weights([0 * w for w in seen["saved"]])
-        self.model.load_weights(str(tmp_path / name))
-        seen["loaded"] = self.model.get_weights()
+        found.append(self.model.get_weights())
+        for name in ("w.h5", "w.weights.h5"):
+            self.model.save_weights(str(tmp_path / name))
+            self.model.set_weights([0 * w for w in found[0]])
+            self.model.load_weights(str(tmp_path / name))
+            found.append(self.model.get_weights())
 
-    reads = callback_of(keras, on_train_end=read)
     shapes = {"linear/model/x/weights": [3, 1], "linear/model/bias": [1], "vars": [2]}
-    saved(reads, {**shapes, "linear/model/x/weights/part": [2], "layers": [1]})
-    assert len(seen["saved"]) == 5
-    for before, after in zip(seen["saved"], seen["loaded"], strict=True):
-        np.testing.assert_array_equal(before, after)
+    more = {"linear/model/x/weights/part": [2], "layers": [1]}
+    saved(callback_of(keras, on_train_end=read), {**shapes, **more})
+    assert [len(weights) for weights in found] == [5] * 3
+    for loaded in found[1:]:
+        for before, after in zip(found[0], loaded, strict=True):
+            np.testing.assert_array_equal(before, after)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL, STEPS, assert_same, build, feeds, fit, session_loop
+from callback_loops import KERNEL, assert_same, build, feeds, fit, session_loop
 from callback_recorder import callback_of
 from estimator_models import KERAS2
 
@@ -133,18 +133,6 @@ def test_learning_rate_of_every_v1_optimizer(keras: Any, optimizer: Any) -> None
     run(keras, body, rate=0.5, optimizer=optimizer, epochs=3)
     assert not np.allclose(weights[0], KERNEL, atol=1e-4)
     np.testing.assert_allclose(weights[2], weights[1], atol=1e-4)
-
-
-def test_schedule_is_not_settable(keras: Any) -> None:
-    def rate() -> Any:
-        step = v1.train.get_or_create_global_step()
-        return v1.train.exponential_decay(0.1, step, 1, 0.5)
-
-    def body(model: Any, epoch: int) -> None:
-        with pytest.raises(TypeError, match="not settable"):
-            model.optimizer.learning_rate = 1.0
-
-    run(keras, body, rate=rate, epochs=2)
 
 
 def test_learning_rate_named_by_the_user(keras: Any) -> None:
@@ -307,18 +295,3 @@ def test_two_keras_optimizers_in_a_function(keras: Any, keras2: Any) -> None:
         rate = optimizers[1].learning_rate
         (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2, learning_rate=rate)
         hook.begin()
-
-
-def test_what_cannot_be_set_in_the_optimizer(keras: Any) -> None:
-    def set_all(self: Any, logs: Any) -> None:
-        for name in ("momentum", "beta_1", "weight_decay", "iterations"):
-            with pytest.raises(errors.LiveModelError, match=f"{name}(.|\n)*hookbridge"):
-                setattr(self.model.optimizer, name, 0.5)
-        with pytest.raises(errors.LiveModelError, match=r"get_global_step\(\)"):
-            self.model.optimizer.iterations.assign(0)
-
-    def check(self: Any, epoch: int, logs: Any) -> None:
-        assert int(self.model.optimizer.iterations) == STEPS
-
-    guest = callback_of(keras, on_train_begin=set_all, on_epoch_end=check)
-    session_loop([guest], validate=False, epochs=1)

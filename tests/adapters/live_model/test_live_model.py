@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL, STEPS, build, feeds, fit, session_loop
+from callback_loops import KERNEL, STEPS, build, feeds, fit, session_loop, until_stop
 from callback_recorder import callback_of
 
 import hookbridge as hb
@@ -26,13 +26,11 @@ def test_weights_as_variables(keras: Any) -> None:
         assert model.non_trainable_weights == []
         assert model.count_params() == 3
         np.testing.assert_array_equal(kernel.numpy(), model.get_weights()[0])
-        (layer,) = model.layers
-        assert layer.name == "dense"
+        assert [layer.name for layer in model.layers] == ["dense"]
         assert model.get_layer("dense").get_weights()[1] == bias.numpy()
         # Eager ops work on it, and an assignment reaches the session.
         assert float(tf.reduce_sum(tf.abs(kernel))) > 0
         kernel.assign(KERNEL * (epoch + 1))
-        del layer
 
     seen: list[Any] = []
     guest = callback_of(
@@ -55,14 +53,13 @@ def test_batch_norm_averages_are_weights(keras: Any) -> None:
     with tf.Graph().as_default():
         net = build()
         mean = v1.get_variable("norm/moving_mean", [2], trainable=False)
-        other = v1.get_variable("other", [5], trainable=False)
+        v1.get_variable("other", [5], trainable=False)
         v1.add_to_collection(
             v1.GraphKeys.UPDATE_OPS, v1.assign(mean, tf.reduce_mean(net.x, 0) + mean)
         )
         hooks = hb.as_hooks(callback_of(keras, on_train_begin=look))
         with v1.train.MonitoredTrainingSession(hooks=hooks):
             pass
-        del other
     assert shapes == [[(2, 1), (1,), (2,)], ["norm/moving_mean:0"]]
 
 
@@ -109,14 +106,12 @@ def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
                 "size": tf.shape(net.x)[0],
             },
         )
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            step = 0
-            while not session.should_stop():
-                feed = feeds(net, step)
-                if step % 2:  # a short last batch
-                    feed = {k: v[:1] for k, v in feed.items()}
-                session.run(net.train_op, feed)
-                step += 1
+
+        def feed(step: int) -> Any:
+            most = 1 if step % 2 else None  # a short last batch
+            return {k: v[:most] for k, v in feeds(net, step).items()}
+
+        until_stop(hooks, net.train_op, feed)
     assert len(logs_seen) == 2
     for logs in logs_seen:
         assert list(logs) == ["loss", "tensor", "name", "streaming", "keras"]
@@ -134,30 +129,45 @@ def test_metric_is_found_by_the_name_that_is_monitored(keras: Any) -> None:
         v1.metrics.mean(net.mae, name="error")
         history = keras.callbacks.History()
         hooks = hb.as_hooks([stop, history], steps_per_epoch=STEPS)
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            step = 0
-            while not session.should_stop():
-                session.run(net.train_op, feeds(net, step))
-                step += 1
-    assert step == 2 * STEPS
+        steps = until_stop(hooks, net.train_op, lambda step: feeds(net, step))
+    assert steps == 2 * STEPS
     assert list(history.history) == ["loss", "error"]
 
 
-@pytest.mark.parametrize("name", ["acc", "accuracy"])
-def test_direction_of_accuracy(keras: Any, name: str) -> None:
-    """`compile` of Keras takes both names for the same metric."""
-    stop = keras.callbacks.EarlyStopping(name, patience=1)
-    loop = session_loop([stop], epochs=5, logs={name: "mae:0"}, validate=False)
-    # The mean error falls, which is worse for an accuracy.
-    assert loop.steps == 2 * STEPS
-
-
-def test_metric_whose_class_of_keras_needs_arguments(keras: Any) -> None:
-    """Its direction is not known; that of the others is."""
-    stop = keras.callbacks.EarlyStopping("mae", patience=1)
-    logs = {"mae": "mae:0", "mean_io_u": "mae:0", "precision_at_recall": "mae:0"}
+@pytest.mark.parametrize(
+    ("monitor", "others", "epochs"),
+    [
+        # `compile` of Keras takes both names for the same metric. The mean error falls,
+        # which is worse for an accuracy.
+        ("acc", (), 2),
+        ("accuracy", (), 2),
+        # Their classes need arguments: the direction of the others is known.
+        ("mae", ("mean_io_u", "precision_at_recall"), 3),
+    ],
+)
+def test_direction_of_a_metric(
+    keras: Any, monitor: str, others: tuple[str, ...], epochs: int
+) -> None:
+    stop = keras.callbacks.EarlyStopping(monitor, patience=1)
+    logs = dict.fromkeys((monitor, *others), "mae:0")
     loop = session_loop([stop], epochs=3, logs=logs, validate=False)
-    assert loop.steps == 3 * STEPS
+    assert loop.steps == epochs * STEPS
+
+
+def test_strategy_and_counters(keras: Any) -> None:
+    seen: list[Any] = []
+
+    def look(self: Any, epoch: int, logs: Any) -> None:
+        model = self.model
+        counters = [model._train_counter, model._test_counter]
+        assert model.distribute_strategy.num_replicas_in_sync == 1
+        assert model.distribute_strategy.extended.should_checkpoint
+        assert model.metrics_names == ["loss", "mae"]
+        seen.append([int(c.numpy()) for c in counters])
+
+    session_loop([callback_of(keras, on_epoch_end=look)], epochs=2)
+    # As Keras does: the batches of the whole training, and of the last validation.
+    assert seen == [[STEPS, 2], [2 * STEPS, 2]]
 
 
 @pytest.mark.parametrize("event", ["on_train_batch_begin", "on_train_batch_end"])

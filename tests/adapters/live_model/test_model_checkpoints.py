@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ from hookbridge import errors
 
 ONE_KERAS = True
 
+v1: Any = tf.compat.v1
 
-# --- a Keras 2 model in the graph -----------------------------------------------------
+
 FORMATS = {"keras": ".keras", "h5": ".h5", "saved_model": ""}
 
 
@@ -73,122 +73,89 @@ def test_whole_models_with_every_option(
                 np.testing.assert_array_equal(ours, theirs, err_msg=str(path))
 
 
-# --- options that Keras 2 alone has ---------------------------------------------------
-FIRST: dict[str, Callable[[Any, str], Any]] = {
-    "c-{epoch}": lambda c, path: c.ModelCheckpoint(
-        path,
-        save_weights_only=True,
-        options=tf.train.CheckpointOptions(experimental_io_device="/job:localhost"),
-    ),
-    "c-{epoch}.h5": lambda c, path: c.ModelCheckpoint(path, save_weights_only=True),
-}
-
-
-@pytest.mark.parametrize("name", FIRST)
-def test_load_weights_on_restart(keras2: Any, name: str, tmp_path: Path) -> None:
-    callbacks = importlib.import_module(keras2.__name__).callbacks
-    path = str(tmp_path / name)
-    first = session_loop([FIRST[name](callbacks, path)], epochs=2, validate=False)
+def test_options_that_keras_2_alone_has(keras2: Any, tmp_path: Path) -> None:
+    """`options`, `period`, `load_weights_on_restart`, and the format of TensorFlow."""
+    c = importlib.import_module(keras2.__name__).callbacks
+    paths = [str(tmp_path / name) for name in ("c-{epoch}", "c-{epoch}.h5")]
+    here = tf.train.CheckpointOptions(experimental_io_device="/job:localhost")
+    only: dict[str, Any] = {"save_weights_only": True}
+    every_second = c.ModelCheckpoint(
+        str(tmp_path / "w{epoch}.h5"), period=2, verbose=1, **only
+    )
+    guests = [
+        c.ModelCheckpoint(paths[0], options=here, **only),
+        c.ModelCheckpoint(paths[1], **only),
+        every_second,
+    ]
+    first = session_loop(guests, epochs=5, validate=False)
+    assert sorted(p.name for p in tmp_path.glob("w*")) == ["w2.h5", "w4.h5"]
+    latest = tf.train.latest_checkpoint(str(tmp_path))
+    assert latest == str(tmp_path / "c-5")
+    with tf.Graph().as_default(), v1.Session() as session:
+        with v1.variable_scope("dense"):
+            kernel = v1.get_variable("kernel", [2, 1])
+        v1.train.Saver([kernel]).restore(session, latest)
+        np.testing.assert_array_equal(session.run(kernel), first.weights[0])
     seen: list[Any] = []
-
-    def look(self: Any, epoch: int, logs: Any = None) -> None:
-        seen.append(self.model.get_weights())
-
-    again = callbacks.ModelCheckpoint(
-        path, save_weights_only=True, load_weights_on_restart=True
+    looks = callback_of(
+        keras2,
+        on_epoch_begin=lambda self, epoch, logs: seen.append(self.model.get_weights()),
     )
-    looks = callback_of(keras2, on_epoch_begin=look)
-    session_loop([again, looks], epochs=1, validate=False)
-    for ours, theirs in zip(seen[0], first.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    for path in paths:
+        again = c.ModelCheckpoint(path, load_weights_on_restart=True, **only)
+        session_loop([again, looks], epochs=1, validate=False)
+        for ours, theirs in zip(seen[-1], first.weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
-def test_period(keras2: Any, tmp_path: Path) -> None:
-    checkpoint = keras2.callbacks.ModelCheckpoint(
-        str(tmp_path / "w{epoch}.h5"), save_weights_only=True, period=2, verbose=1
-    )
-    session_loop([checkpoint], epochs=5, validate=False)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["w2.h5", "w4.h5"]
-
-
-def test_tf_format_of_a_bare_graph_loads_in_a_v1_saver(
-    keras2: Any, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "ckpt-{epoch}")
-    run = session_loop([keras2.callbacks.ModelCheckpoint(path, save_weights_only=True)])
-    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "ckpt-4")
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        with tf.compat.v1.variable_scope("dense"):
-            kernel = tf.compat.v1.get_variable("kernel", [2, 1])
-        tf.compat.v1.train.Saver([kernel]).restore(session, str(tmp_path / "ckpt-4"))
-        np.testing.assert_array_equal(session.run(kernel), run.weights[0])
-
-
-def at_the_begin(keras: Any, body: Callable[[Any], None], **options: Any) -> Any:
-    """A session loop whose callback calls `body(model)` in `on_train_begin`."""
-
-    guest = callback_of(keras, on_train_begin=lambda self, logs: body(self.model))
-    return session_loop([guest], epochs=1, rate=0.0, **options)
-
-
-def test_format_by_option(keras: Any, keras2: Any, tmp_path: Path) -> None:
-    path = str(tmp_path / "w")
-
-    def save_and_load(model: Any) -> None:
-        model.set_weights([KERNEL * 2, [0.5]])
-        model.save_weights(path, save_format="h5")
-        model.set_weights([KERNEL * 3, [0.6]])
-        model.load_weights(path)
-
-    loop = at_the_begin(keras, save_and_load)
-    assert [p.name for p in tmp_path.iterdir()] == ["w"]
-    assert h5py.is_hdf5(path)
-    np.testing.assert_array_equal(loop.weights[0], KERNEL * 2)
-    twin = keras2.Sequential([keras2.layers.Input((2,)), keras2.layers.Dense(1)])
-    twin.load_weights(path)
-    np.testing.assert_array_equal(twin.get_weights()[0], KERNEL * 2)
-
-
-def test_format_that_does_not_fit_the_name(keras: Any, tmp_path: Path) -> None:
-    def save(model: Any) -> None:
-        for name, save_format in (("w.h5", "tf"), ("w", "zip")):
-            with pytest.raises(errors.InvalidArgumentError, match="expected"):
-                model.save_weights(str(tmp_path / name), True, save_format)
-
-    at_the_begin(keras, save)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("skip_mismatch", [False, True])
-def test_file_with_other_variables(
-    keras: Any, skip_mismatch: bool, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "w.h5")
+def write_h5(path: Path, **weights: Any) -> str:
+    """A file of a layer `dense`."""
     with h5py.File(path, "w") as file:
         file.attrs["layer_names"] = [b"dense"]
         group = file.create_group("dense")
-        group.attrs["weight_names"] = [b"dense/bias:0"]
-        group["dense/bias:0"] = np.full(2 if skip_mismatch else 1, 7, "float32")
-        if skip_mismatch:
-            group.attrs["weight_names"] = [b"dense/bias:0", b"dense/kernel:0"]
-            group["dense/kernel:0"] = KERNEL * 4
-
-    def load(model: Any) -> None:
-        with pytest.raises(errors.InvalidArgumentError):
-            model.load_weights(path)
-        model.load_weights(path, by_name=True, skip_mismatch=skip_mismatch)
-
-    kernel, bias = at_the_begin(keras, load).weights
-    np.testing.assert_array_equal(kernel, KERNEL * 4 if skip_mismatch else KERNEL)
-    assert bias == pytest.approx(0.1 if skip_mismatch else 7)
+        group.attrs["weight_names"] = [f"dense/{n}:0".encode() for n in weights]
+        for name, value in weights.items():
+            group[f"dense/{name}:0"] = value
+    return str(path)
 
 
-def test_options_without_effect(keras: Any, tmp_path: Path) -> None:
-    path = str(tmp_path / "w.h5")
+def test_weights_of_a_bare_graph_are_saved_and_loaded(
+    keras: Any, keras2: Any, tmp_path: Path
+) -> None:
+    """Formats by option; a file with other variables; options without effect."""
+    path = str(tmp_path / "w")
     elsewhere = tf.train.CheckpointOptions(experimental_io_device="/job:ps")
     here = tf.train.CheckpointOptions(experimental_io_device="/job:localhost")
+    start = [KERNEL * 2, np.full(1, 0.5, "float32")]
 
-    def use(model: Any) -> None:
+    def check(model: Any, *expected: Any) -> None:
+        for found, value in zip(model.get_weights(), expected, strict=True):
+            np.testing.assert_array_equal(found, np.asarray(value, "float32"))
+
+    def formats(model: Any) -> None:
+        model.set_weights(start)
+        model.save_weights(path, save_format="h5")
+        model.set_weights([KERNEL * 3, [0.6]])
+        model.load_weights(path)
+        check(model, *start)
+        for name, save_format in (("w.h5", "tf"), ("v", "zip")):
+            with pytest.raises(errors.InvalidArgumentError, match="expected"):
+                model.save_weights(str(tmp_path / name), True, save_format)
+        assert [p.name for p in tmp_path.iterdir()] == ["w"]
+
+    def other_variables(model: Any) -> None:
+        fewer = write_h5(tmp_path / "fewer.h5", bias=np.full(1, 7, "float32"))
+        shapes = {"bias": np.full(2, 7, "float32"), "kernel": KERNEL * 4}
+        mismatch = write_h5(tmp_path / "mismatch.h5", **shapes)
+        for each in (fewer, mismatch):
+            with pytest.raises(errors.InvalidArgumentError):
+                model.load_weights(each)
+        model.load_weights(fewer, by_name=True)
+        check(model, start[0], [7])
+        model.load_weights(mismatch, by_name=True, skip_mismatch=True)
+        check(model, KERNEL * 4, [7])
+
+    def no_effect(model: Any) -> None:
         with pytest.raises(errors.LiveModelError, match="max_shard_size"):
             model.save_weights(path, max_shard_size=1)
         with pytest.raises(errors.LiveModelError, match="job:ps"):
@@ -200,7 +167,16 @@ def test_options_without_effect(keras: Any, tmp_path: Path) -> None:
             model.evaluate(steps=1)
         assert len(model.evaluate(verbose=0)) == 2
 
-    at_the_begin(keras, use)
+    def use(self: Any, logs: Any) -> None:
+        formats(self.model)
+        other_variables(self.model)
+        assert h5py.is_hdf5(path)
+        twin.load_weights(path)
+        no_effect(self.model)
+
+    twin = keras2.Sequential([keras2.layers.Input((2,)), keras2.layers.Dense(1)])
+    session_loop([callback_of(keras, on_train_begin=use)], epochs=1, rate=0.0)
+    np.testing.assert_array_equal(twin.get_weights()[0], start[0])
 
 
 def test_checkpoint_callback_whose_options_have_no_effect(

@@ -141,8 +141,9 @@ def scheduler(keras: Any) -> Any:
     return keras.callbacks.LearningRateScheduler(lambda epoch: 0.05)
 
 
-@pytest.mark.parametrize("kind", RATES)
-@pytest.mark.parametrize("first", ["hook", "callback"])
+@pytest.mark.parametrize(
+    ("kind", "first"), [*((kind, "hook") for kind in RATES), ("constant", "callback")]
+)
 def test_a_conflict_is_found_as_between_two_hooks(
     kind: str, first: str, keras: Any
 ) -> None:

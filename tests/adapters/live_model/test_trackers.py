@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import KERNEL, STEPS, X, Y, session_loop
+from callback_loops import KERNEL, STEPS, X, Y, session_loop, until_stop
 from callback_recorder import callback_of
 from keras_graph import keras_graph_loop
 
@@ -85,10 +85,7 @@ def test_optimizer_of_keras_in_the_graph(keras: Any, keras2: Any) -> None:
         with tf.control_dependencies(update):
             train_op = step.assign_add(1)
         guest = reader(keras, describe, found)
-        hooks = hb.as_hooks(guest, steps_per_epoch=1, epochs=1)
-        with train.MonitoredTrainingSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train_op)
+        until_stop(hb.as_hooks(guest, steps_per_epoch=1, epochs=1), train_op)
     name, config = found[0]
     assert name == config["name"] == "Adam"
     assert (config["learning_rate"], config["beta_1"]) == (0.01, 0.9)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import build, feeds
-from callback_recorder import callback_of
-from estimator_models import KERAS2, X, estimators, eval_input, train_input
+from callback_loops import X, build, feeds, until_stop
+from callback_recorder import callback_of, noting
+from estimator_models import KERAS2, estimators, eval_input, train_input
 
 import hookbridge as hb
 from hookbridge import errors
@@ -57,7 +57,7 @@ def test_loss(keras: Any, tmp_path: Path) -> None:
     """The loss of an Estimator is that of its spec, whatever the summaries."""
     history = keras.callbacks.History()
     estimator = estimators.Estimator(model_fn, str(tmp_path))
-    hooks = hb.as_hooks(history, steps_per_epoch=6, epochs=1)
+    hooks = hb.as_hooks(history, steps_per_epoch=3, epochs=1)
     estimator.train(train_input, hooks=hooks)
     expected = estimator.evaluate(eval_input)["loss"]
     assert history.history["loss"] == [pytest.approx(float(expected))]
@@ -114,24 +114,21 @@ def test_names_of_an_evaluation_are_those_of_its_result(
     batches: list[Any] = []
     ends: list[Any] = []
     history = keras.callbacks.History()
-
-    class Logs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            batches.append(dict(logs))
-
-        def on_test_end(self, logs: Any = None) -> None:
-            ends.append(dict(logs))
-
+    notes = callback_of(
+        keras,
+        on_test_batch_end=lambda self, batch, logs: batches.append(dict(logs)),
+        on_test_end=lambda self, logs: ends.append(dict(logs)),
+    )
     estimator = estimators.Estimator(model_fn, str(tmp_path))
     hooks = hb.as_hooks(
-        [Logs(), history],
-        steps_per_epoch=6,
+        [notes, history],
+        steps_per_epoch=3,
         epochs=1,
         validation=(estimator, estimators.EvalSpec(eval_input, steps=None)),
     )
     estimator.train(train_input, hooks=hooks)
     assert list(history.history) == ["loss", *(f"val_{key}" for key in KEYS)]
-    result = estimator.evaluate(eval_input, hooks=hb.as_hooks(Logs()))
+    result = estimator.evaluate(eval_input, hooks=hb.as_hooks(notes))
     result.pop("global_step")
     assert len(ends) == 2
     for logs in (*ends, *batches):
@@ -149,10 +146,7 @@ def train_to_nan(callback: Any, steps: list[int], **options: Any) -> None:
         weight = v1.get_variable("w", initializer=1.0)
         train_op = minimize(tf.multiply(weight, float("nan"), name="my_loss"))
         hooks = hb.as_hooks(callback, steps_per_epoch=3, epochs=2, **options)
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train_op)
-                steps.append(1)
+        steps.append(until_stop(hooks, train_op))
 
 
 def test_terminate_on_nan_needs_the_loss(keras: Any) -> None:
@@ -162,9 +156,8 @@ def test_terminate_on_nan_needs_the_loss(keras: Any) -> None:
         errors.UnknownMetricError, match=r'(?s)TerminateOnNaN.*logs=\{"loss": <tensor'
     ):
         train_to_nan(terminate(), steps)
-    assert not steps
     train_to_nan(terminate(), steps, logs={"loss": "my_loss"})
-    assert len(steps) == 1
+    assert steps == [1]
 
 
 @pytest.mark.parametrize("name", ["loss", "d_loss", None])
@@ -211,58 +204,60 @@ def numbers(stop: int) -> Any:
 
 
 def epoch_logs(keras: Any, seen: list[Any]) -> Any:
-    class Logs(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            seen.append(dict(logs))
+    def note(self: Any, event: str, index: int, logs: Any) -> None:
+        seen.append(dict(logs))
 
-        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            seen.append(dict(logs))
-
-    return Logs()
+    return noting(keras, note, ("on_epoch_end", "on_test_batch_end"))
 
 
-@pytest.mark.parametrize("how", ["same_iterator", "other_iterator", "queue", "call"])
-def test_entry_that_takes_data_of_its_own_is_refused(keras: Any, how: str) -> None:
+def same_iterator(iterator: Any) -> Any:
+    return iterator.get_next()
+
+
+def other_iterator(iterator: Any) -> Any:
+    return numbers(3).get_next()
+
+
+def queue(iterator: Any) -> Any:
+    return tf.queue.FIFOQueue(5, tf.float32, []).dequeue()
+
+
+def call(iterator: Any) -> Any:
+    """The iterator is an argument of a function."""
+    resource = iterator._iterator_resource
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def next_number() -> Any:
+        spec = {"output_types": [tf.float32], "output_shapes": [[]]}
+        return tf.raw_ops.IteratorGetNext(iterator=resource, **spec)[0]
+
+    return next_number()
+
+
+@pytest.mark.parametrize("take", [same_iterator, other_iterator, queue, call])
+def test_entry_that_takes_data_of_its_own_is_refused(
+    keras: Any, take: Any, graph: Any
+) -> None:
     """Refused before the first step; the training data is untouched."""
-    with tf.Graph().as_default():
-        iterator = numbers(10)
-        weight = v1.get_variable("w", initializer=1.0)
-        loss = tf.identity(weight * iterator.get_next(), name="loss")
-        if how == "same_iterator":
-            other = iterator.get_next()
-        elif how == "other_iterator":
-            other = numbers(3).get_next()
-        elif how == "call":
-            # The iterator is an argument of a function.
-            resource = iterator._iterator_resource
-
-            @tf.function  # type: ignore[untyped-decorator]
-            def next_number() -> Any:
-                spec = {"output_types": [tf.float32], "output_shapes": [[]]}
-                return tf.raw_ops.IteratorGetNext(iterator=resource, **spec)[0]
-
-            other = next_number()
-        else:
-            queue = tf.queue.FIFOQueue(5, tf.float32, [])
-            other = queue.dequeue()
-        train = minimize(loss)
-        entry = tf.identity(weight * other, name="entry")
-        hooks = hb.as_hooks(
-            epoch_logs(keras, []), steps_per_epoch=2, logs={"more": entry}
-        )
-        left: list[Any] = []
-        with (
-            pytest.raises(errors.RefusedError, match=r'logs\["more"\].*"entry:0"') as e,
-            v1.train.MonitoredTrainingSession(hooks=hooks) as session,
-        ):
-            try:
-                session.run(train)
-            finally:
-                step = v1.train.get_global_step()
-                left.extend(session._tf_sess().run([step, loss]))
-        assert left == [0, 0.0]
-        for way_out in ("get_next()", "validation="):
-            assert way_out in str(e.value)
+    iterator = numbers(10)
+    weight = v1.get_variable("w", initializer=1.0)
+    loss = tf.identity(weight * iterator.get_next(), name="loss")
+    entry = tf.identity(weight * take(iterator), name="entry")
+    train = minimize(loss)
+    hooks = hb.as_hooks(epoch_logs(keras, []), steps_per_epoch=2, logs={"more": entry})
+    left: list[Any] = []
+    with (
+        pytest.raises(errors.RefusedError, match=r'logs\["more"\].*"entry:0"') as e,
+        v1.train.MonitoredTrainingSession(hooks=hooks) as session,
+    ):
+        try:
+            session.run(train)
+        finally:
+            step = v1.train.get_global_step()
+            left.extend(session._tf_sess().run([step, loss]))
+    assert left == [0, 0.0]
+    for way_out in ("get_next()", "validation="):
+        assert way_out in str(e.value)
 
 
 def test_entry_that_the_loop_fetches_anyway_is_carried(keras: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import callback_support as support
 import pytest
 import tensorflow as tf
-from callback_loops import build, feeds, session_loop
+from callback_loops import build, feeds, until_stop
 from callback_recorder import callback_of
 from hook_fetching import hook_of
 
@@ -47,13 +47,6 @@ def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
     assert is_older or support.table_of(keras, outcomes) in page
 
 
-def test_progress_bar_without_epochs(
-    keras: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    session_loop([keras.callbacks.ProgbarLogger()], epochs=None, max_steps=4)
-    assert "3/3" in capsys.readouterr().out
-
-
 def test_mixed_flavours_in_one_loop(keras: Any, keras2: Any, tmp_path: Path) -> None:
     stop = keras.callbacks.EarlyStopping("loss", min_delta=100.0, patience=1)
     csv = keras2.callbacks.CSVLogger(str(tmp_path / "log.csv"))
@@ -70,9 +63,7 @@ def test_mixed_flavours_in_one_loop(keras: Any, keras2: Any, tmp_path: Path) -> 
         net = build()
         hooks = hb.as_hooks([stop, native, plateau, csv, reads], steps_per_epoch=2)
         assert hooks[1] is native
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(net.train_op, feeds(net, 0))
+        until_stop(hooks, net.train_op, lambda step: feeds(net, 0))
     assert len(hook_runs) == 4
     assert rates == pytest.approx([0.1, 0.1])
     assert len((tmp_path / "log.csv").read_text().splitlines()) == 3

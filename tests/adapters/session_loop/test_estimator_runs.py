@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_recorder import callback_of, noting
+from callback_loops import STEPS, VAL_X, VAL_Y, Loop, assert_same, fit, session_loop
+from callback_recorder import EVENTS, PREDICT_EVENTS, callback_of, noting
 from estimator_models import (
-    KERAS2,
     MODEL,
-    STEPS,
     bare_model_fn,
+    bare_outputs,
     estimators,
     eval_input,
+    in_estimator,
     keras_model_fn,
     predict_input,
     train_input,
@@ -30,6 +31,7 @@ from hookbridge import errors
 
 ONE_KERAS = True
 
+v1: Any = tf.compat.v1
 REFUSAL = (
     r"`CSVLogger` cannot run in a session loop: `{}`.*MirroredVariable.*"
     r"Instead, replicate with `hb\.replicate_model_fn"
@@ -56,7 +58,7 @@ def test_mirrored_variables_are_refused(
         make().scope(),
         pytest.raises(errors.RefusedError, match=REFUSAL.format(f"({name})")),
     ):
-        tf.compat.v1.train.get_or_create_global_step()
+        v1.train.get_or_create_global_step()
         hooks[0].begin()
     assert not list(tmp_path.iterdir())
 
@@ -67,7 +69,6 @@ def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
     def read(self: Any, model: Any) -> None:
         model.optimizer.learning_rate.numpy()
 
-    v1 = tf.compat.v1
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
@@ -80,34 +81,25 @@ def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
             hb.as_hooks(callback_of(keras, set_model=read))[0].begin()
 
 
-def test_estimator_under_a_mirrored_strategy_is_refused(
-    keras: Any, tmp_path: Path
-) -> None:
-    config = estimators.RunConfig(
-        str(tmp_path / "model"),
-        train_distribute=tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]),
-    )
-    log: list[int] = []
-    begins = callback_of(keras, on_train_begin=lambda self, logs: log.append(0))
-    hooks = hb.as_hooks(begins, steps_per_epoch=2)
-    with pytest.raises(errors.RefusedError, match=r"`Functions`.*`MirroredStrategy`"):
-        estimators.Estimator(bare_model_fn, config=config).train(
-            train_input, hooks=hooks, max_steps=2
-        )
-    assert log == []
-
-
-def test_strategy_without_mirrored_variables_is_carried(
-    keras: Any, tmp_path: Path
-) -> None:
-    config = estimators.RunConfig(
-        str(tmp_path / "model"),
-        train_distribute=tf.distribute.OneDeviceStrategy("cpu:0"),
-    )
+def test_estimators_under_strategies(keras: Any, tmp_path: Path) -> None:
+    """One that mirrors variables is refused; one that does not is carried."""
     history = keras.callbacks.History()
-    estimators.Estimator(bare_model_fn, config=config).train(
-        train_input, hooks=hb.as_hooks(history, steps_per_epoch=2, epochs=2)
-    )
+    begun: list[int] = []
+    begins = callback_of(keras, on_train_begin=lambda self, logs: begun.append(0))
+
+    def train(strategy: Any) -> None:
+        config = estimators.RunConfig(
+            str(tmp_path / type(strategy).__name__), train_distribute=strategy
+        )
+        hooks = hb.as_hooks([begins, history], steps_per_epoch=2, epochs=2)
+        estimators.Estimator(bare_model_fn, config=config).train(
+            train_input, hooks=hooks
+        )
+
+    with pytest.raises(errors.RefusedError, match=r"`Functions`.*`MirroredStrategy`"):
+        train(tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]))
+    assert begun == []
+    train(tf.distribute.OneDeviceStrategy("cpu:0"))
     assert len(history.history["loss"]) == 2
 
 
@@ -116,8 +108,7 @@ def test_sidecar_export_in_evaluation_keeps_the_best(
     keras2: Any, tmp_path: Path
 ) -> None:
     callbacks = importlib.import_module(keras2.__name__).callbacks
-    config = estimators.RunConfig(str(tmp_path / "model"), tf_random_seed=1)
-    estimator = estimators.Estimator(bare_model_fn, config=config)
+    estimator = estimators.Estimator(bare_model_fn, str(tmp_path / "model"))
     export = callbacks.SidecarEvaluatorModelExport(
         export_filepath=str(tmp_path / "best-{epoch:04d}.h5"),
         checkpoint_filepath=str(tmp_path / "ckpt-{epoch:04d}"),
@@ -136,60 +127,35 @@ def test_sidecar_export_in_evaluation_keeps_the_best(
     assert export.best == pytest.approx(losses[1])
     saved = sorted(p.name for p in tmp_path.glob("best-*"))
     assert saved == ["best-0001.h5", "best-0002.h5"]
-    model = keras2.Sequential(
-        [keras2.layers.Dense(1, use_bias=False, input_shape=(2,), name="dense")]
-    )
+    model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,), name="dense")])
     model.load_weights(str(tmp_path / saved[1]))
-    (kernel,) = model.get_weights()
+    kernel = model.get_weights()[0]
     assert kernel == pytest.approx(estimator.get_variable_value("dense/kernel"))
 
 
-EVENTS = [
-    f"on_{m}_{e}"
-    for m in ("train", "test", "predict")
-    for e in ("begin", "batch_begin", "batch_end", "end")
-] + ["on_epoch_begin", "on_epoch_end"]
-
-
 def recorder(keras: Any, log: list[Any]) -> Any:
-    return noting(keras, lambda self, *event: log.append(event), EVENTS)
+    events = (*EVENTS, *PREDICT_EVENTS)
+    return noting(keras, lambda self, *event: log.append(event), events)
 
 
-@pytest.fixture(params=["bare", "keras"])
-def estimator(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    function = {"bare": bare_model_fn, "keras": keras_model_fn}[request.param]
-    config = estimators.RunConfig(str(tmp_path / "model"), tf_random_seed=1)
-    return estimators.Estimator(function, config=config)
-
-
-def options(estimator: Any) -> dict[str, Any]:
-    uses_keras = estimator._model_fn is keras_model_fn
-    return {
-        "steps_per_epoch": STEPS,
-        "model": (lambda: MODEL["model"]) if uses_keras else None,
-    }
-
-
-@pytest.mark.slow
-def test_train_with_validation_by_the_estimator(keras: Any, estimator: Any) -> None:
+def test_train_with_validation_evaluate_and_predict(
+    keras: Any, keras2: Any, tmp_path: Path
+) -> None:
+    estimator = estimators.Estimator(keras_model_fn, str(tmp_path / "model"))
+    options: dict[str, Any] = {"steps_per_epoch": STEPS, "model": lambda: MODEL[0]}
     log: list[Any] = []
     steps_of_evaluation: list[int] = []
 
     def note_step(self: Any, session: Any) -> None:
-        step = tf.compat.v1.train.get_global_step()
-        steps_of_evaluation.append(int(session.run(step)))
+        steps_of_evaluation.append(int(session.run(v1.train.get_global_step())))
 
     spec = estimators.EvalSpec(eval_input, steps=None, hooks=[hook_of(end=note_step)])
-    history = keras.callbacks.History()
-    stop = keras.callbacks.EarlyStopping(
-        "val_mae", patience=1, min_delta=0.05, restore_best_weights=True
-    )
-    hooks = hb.as_hooks(
-        [recorder(keras, log), stop, history],
-        epochs=30,
-        validation=(estimator, spec),
-        **options(estimator),
-    )
+    c = keras.callbacks
+    history, whole_model = c.History(), str(tmp_path / "model.keras")
+    stop = c.EarlyStopping("val_mae", patience=1, min_delta=0.05)
+    guests = [recorder(keras, log), stop, history, c.ModelCheckpoint(whole_model)]
+    validation = (estimator, spec)
+    hooks = hb.as_hooks(guests, epochs=30, validation=validation, **options)
     estimator.train(train_input, hooks=hooks)
     epochs = len(history.history["loss"])
     assert 1 < epochs < 30
@@ -204,23 +170,12 @@ def test_train_with_validation_by_the_estimator(keras: Any, estimator: Any) -> N
     assert list(batches[0][2]) == ["loss", "mae"]
     ends = [e[1] for e in log if e[0] == "on_test_end"]
     assert batches[STEPS - 1][2] == pytest.approx(ends[0])
+    loaded = keras2.models.load_model(whole_model, compile=False)
+    kernel = estimator.get_variable_value("dense/kernel")
+    np.testing.assert_array_equal(loaded.get_weights()[0], kernel)
 
-
-def test_evaluate_and_predict(keras: Any, estimator: Any, tmp_path: Path) -> None:
-    log: list[Any] = []
-    guests = [recorder(keras, [])]
-    whole_model = str(tmp_path / "model.keras")
-    if estimator._model_fn is keras_model_fn:
-        guests.append(keras.callbacks.ModelCheckpoint(whole_model))
-    hooks = hb.as_hooks(guests, epochs=1, **options(estimator))
-    estimator.train(train_input, hooks=hooks)
-    if len(guests) == 2:
-        keras2 = importlib.import_module(KERAS2)
-        loaded = keras2.models.load_model(whole_model, compile=False)
-        kernel = estimator.get_variable_value("dense/kernel")
-        np.testing.assert_array_equal(loaded.get_weights()[0], kernel)
-
-    hooks = hb.as_hooks(recorder(keras, log), **options(estimator))
+    log.clear()
+    hooks = hb.as_hooks(recorder(keras, log), **options)
     result = estimator.evaluate(eval_input, hooks=hooks)
     assert [e[0] for e in log] == [
         "on_test_begin",
@@ -249,9 +204,7 @@ def test_evaluate_and_predict(keras: Any, estimator: Any, tmp_path: Path) -> Non
 
 def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
     """Evaluates after every epoch; training and evaluation may share their hooks."""
-    config = estimators.RunConfig(
-        str(folder / "model"), tf_random_seed=1, save_checkpoints_steps=STEPS
-    )
+    config = estimators.RunConfig(str(folder / "model"), save_checkpoints_steps=STEPS)
     estimator = estimators.Estimator(bare_model_fn, config=config)
     train_hooks = hb.as_hooks(callback, steps_per_epoch=STEPS)
     eval_hooks = train_hooks
@@ -305,6 +258,115 @@ def test_tensorboard_of_a_training_survives_its_evaluations(
     _train_and_evaluate(callback, tmp_path, "apart")
     steps = []
     for path in sorted((tmp_path / "logs" / "train").iterdir()):
-        for event in tf.compat.v1.train.summary_iterator(str(path)):
+        for event in v1.train.summary_iterator(str(path)):
             steps += [event.step for v in event.summary.value if "epoch_loss" in v.tag]
     assert steps == [0, 1, 2, 3, 4]
+
+
+def test_callback_that_raises(keras: Any, tmp_path: Path) -> None:
+    """The session is closed, the checkpoint is whole, no thread is left."""
+    sessions: list[Any] = []
+
+    def fail(self: Any, batch: int, logs: Any) -> None:
+        if batch == 2:
+            raise ZeroDivisionError("mine")
+
+    fails = callback_of(keras, on_train_batch_end=fail)
+    keep = hook_of(after_create_session=lambda self, s, coord: sessions.append(s))
+    v1.summary.FileWriterCache.clear()
+    before = set(threading.enumerate())
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        in_estimator([fails], tmp_path, epochs=6, extra=[keep])
+    with pytest.raises(RuntimeError, match="closed"):
+        sessions[0].run(sessions[0].graph.get_operations()[0])
+    latest = tf.train.latest_checkpoint(str(tmp_path))
+    assert tf.train.load_variable(latest, "global_step") == 3
+    v1.summary.FileWriterCache.clear()
+    assert set(threading.enumerate()) <= before
+
+
+class InMemory:
+    """A validation on the live variables: no checkpoint is written or read."""
+
+    metric_names = ("loss",)
+
+    def begin(self) -> None:
+        with v1.variable_scope("", reuse=True), v1.name_scope("val"):
+            self.loss = tf.reduce_mean(tf.square(bare_outputs(VAL_X) - VAL_Y))
+
+    def run(self, session: Any, report: Any) -> dict[str, float]:
+        report.batch_begin(0)
+        values = {"loss": session.run(self.loss)}
+        report.batch_end(0, values)
+        return values
+
+
+def test_validation_on_the_live_variables(keras: Any, tmp_path: Path) -> None:
+    log: list[Any] = []
+
+    def check(self: Any, epoch: int, logs: Any) -> None:
+        kernel, bias = self.model.get_weights()
+        expected = float(np.mean((VAL_X @ kernel + bias - VAL_Y) ** 2))
+        assert logs["val_loss"] == pytest.approx(expected, rel=1e-5)
+
+    tests = callback_of(
+        keras,
+        on_test_batch_end=lambda self, batch, logs: log.append(logs["loss"]),
+        on_epoch_end=check,
+    )
+    in_estimator([tests], tmp_path, epochs=6, validation=InMemory())
+    assert len(log) == 6
+    assert len(set(log)) == 6
+
+
+EPOCHS = 40
+
+
+def guests(keras: Any, folder: Path) -> list[Any]:
+    """Callbacks that set the rate or the weights, that stop, and that write files."""
+    c = keras.callbacks
+    folder.mkdir()
+    return [
+        c.LearningRateScheduler(lambda epoch, lr: lr * 0.9),
+        c.ReduceLROnPlateau("val_loss", patience=1, min_delta=0.05, factor=0.5),
+        c.EarlyStopping("val_loss", patience=3, restore_best_weights=True),
+        c.CSVLogger(str(folder / "log.csv")),
+        c.ModelCheckpoint(
+            str(folder / "w{epoch:02d}-{val_mae:.3f}.weights.h5"),
+            monitor="val_mae",
+            save_best_only=True,
+            save_weights_only=True,
+        ),
+        c.TensorBoard(str(folder / "tb"), write_graph=False),
+        c.TerminateOnNaN(),
+        c.History(),
+    ]
+
+
+@pytest.mark.slow
+def test_same_as_in_fit(keras: Any, tmp_path: Path) -> None:
+    """In a session, in an Estimator and in one with a Keras model."""
+
+    def val_data() -> Any:
+        return tf.data.Dataset.from_tensor_slices((VAL_X, VAL_Y)).batch(4)
+
+    expected = fit(keras, guests(keras, tmp_path / "fit"), epochs=EPOCHS)
+    assert len(expected.history["loss"]) < EPOCHS
+    found = {
+        "session": session_loop(guests(keras, tmp_path / "session"), epochs=EPOCHS)
+    }
+    for name, uses_keras in (("bare", False), ("keras", True)):
+        callbacks, folder = guests(keras, tmp_path / name), tmp_path / name / "model"
+        options: dict[str, Any] = {"val_data": val_data, "uses_keras": uses_keras}
+        value = in_estimator(callbacks, folder, epochs=EPOCHS, **options)
+        weights = [value("dense/kernel"), value("dense/bias")]
+        history = callbacks[-1].history
+        found[name] = Loop(history, weights, int(value("global_step")))
+    for name, loop in found.items():
+        assert_same(loop, expected)
+        for pattern in ("*.h5", "log.csv"):
+            files = [
+                sorted(p.name for p in (tmp_path / n).glob(pattern))
+                for n in ("fit", name)
+            ]
+            assert files[0] == files[1] != [], name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import http.server
+import importlib.util
 import inspect
 import json
 import threading
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, Loop, X, assert_same, fit, session_loop
+from callback_loops import STEPS, Loop, X, assert_same, fit, session_loop, until_stop
 
 import hookbridge as hb
 from hookbridge import errors
@@ -29,20 +31,14 @@ def events(folder: Path) -> dict[str, list[tuple[int, Any]]]:
     found: dict[str, list[tuple[int, Any]]] = {}
     for file in sorted(folder.rglob("events.out.tfevents.*")):
         prefix = file.parent.relative_to(folder)
-        for event in tf.compat.v1.train.summary_iterator(str(file)):
+        for event in v1.train.summary_iterator(str(file)):
             if event.HasField("graph_def"):
                 found.setdefault(f"{prefix}:graph", []).append((0, None))
             for value in event.summary.value:
-                number = None
-                if value.HasField("tensor"):
-                    array = tf.make_ndarray(value.tensor)
-                    number = (
-                        float(array)
-                        if array.shape == () and (array.dtype.kind == "f")
-                        else None
-                    )
-                key = f"{prefix}:{value.tag}"
-                found.setdefault(key, []).append((event.step, number))
+                array = tf.make_ndarray(value.tensor)
+                is_number = array.shape == () and array.dtype.kind == "f"
+                points = found.setdefault(f"{prefix}:{value.tag}", [])
+                points.append((event.step, float(array) if is_number else None))
     return found
 
 
@@ -70,16 +66,9 @@ def monitor_server() -> Iterator[tuple[str, list[Any]]]:
     httpd.server_close()
 
 
-Run = Callable[..., Loop]
-
-
-def runs(keras: Any) -> dict[str, Run]:
+def runs(keras: Any) -> dict[str, Callable[..., Loop]]:
     """`Model.fit` and the session loop, called in the same way."""
-
-    def native(callbacks: Any, **options: Any) -> Loop:
-        return fit(keras, callbacks, **options)
-
-    return {"fit": native, "session": session_loop}
+    return {"fit": functools.partial(fit, keras), "session": session_loop}
 
 
 def test_terminate_on_nan_raises(keras: Any) -> None:
@@ -91,9 +80,18 @@ def test_terminate_on_nan_raises(keras: Any) -> None:
         session_loop([kind(raise_error=True)], rate=1e30)
 
 
-def test_progress_bar_counts_samples_and_prints_lines(
-    keras2: Any, capsys: pytest.CaptureFixture[str]
+def test_progress_bars(
+    keras: Any, keras2: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Numbers of the history; without epochs; samples and lines of Keras 2."""
+    history = session_loop([keras.callbacks.ProgbarLogger()], epochs=2).history
+    out = capsys.readouterr().out
+    assert all(text in out for text in ("Epoch 1/2", "Epoch 2/2", "3/3", "val_loss"))
+    for key, values in history.items():
+        for value in values:
+            assert f" - {key}: {value:.4f}" in out
+    session_loop([keras.callbacks.ProgbarLogger()], epochs=None, max_steps=4)
+    assert "3/3" in capsys.readouterr().out
     bar = keras2.callbacks.ProgbarLogger
     session_loop([bar("samples")], epochs=1, params={"samples": 12})
     assert "12/12" in capsys.readouterr().out
@@ -101,17 +99,6 @@ def test_progress_bar_counts_samples_and_prints_lines(
     lines = [x for x in capsys.readouterr().out.splitlines() if x.startswith("3/3 - ")]
     assert len(lines) == 4
     assert all(" val_mae: " in line for line in lines)
-
-
-def test_progress_bar_shows_the_numbers_of_the_history(
-    keras: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    history = session_loop([keras.callbacks.ProgbarLogger()], epochs=2).history
-    out = capsys.readouterr().out
-    assert all(text in out for text in ("Epoch 1/2", "Epoch 2/2", "3/3", "val_loss"))
-    for key, values in history.items():
-        for value in values:
-            assert f" - {key}: {value:.4f}" in out
 
 
 @pytest.mark.slow
@@ -178,9 +165,7 @@ def test_tensorboard_embeddings_of_a_keras_graph(
                 hb.as_hooks(board, steps_per_epoch=2, model=model)
             return
         hooks = hb.as_hooks(board, steps_per_epoch=2, epochs=2, model=model)
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train_op)
+        until_stop(hooks, train_op)
     assert '"words.tsv"' in (tmp_path / "projector_config.pbtxt").read_text()
     for epoch in range(2):
         assert list((tmp_path / "train").glob(f"keras_embedding.ckpt-{epoch}.*"))
@@ -225,17 +210,23 @@ def test_stock_callbacks_serve_fit_before_and_after(keras: Any, tmp_path: Path) 
         assert_same(other, found[0])
 
 
-def test_tensorboard_writes_the_sessions_graph(keras: Any, tmp_path: Path) -> None:
-    # Keras 2 writes the graph in `on_train_batch_end`. Only options such as this one
-    # make it call that, in `fit` too.
-    session_loop(
-        [keras.callbacks.TensorBoard(str(tmp_path), write_steps_per_second=True)]
+def test_tensorboard_writes_graph_profile_and_rate(keras: Any, tmp_path: Path) -> None:
+    """Keras 2 writes the rate for a `LearningRateSchedule` only, Keras 3 always."""
+
+    def rate() -> Any:
+        step = v1.train.get_or_create_global_step()
+        return v1.train.exponential_decay(0.1, step, STEPS, 0.5)
+
+    # Keras 2 writes the graph in `on_train_batch_end`. Only options such as the first
+    # one make it call that, in `fit` too.
+    board = keras.callbacks.TensorBoard(
+        str(tmp_path), write_steps_per_second=True, profile_batch=(2, 4)
     )
-    assert any(t.endswith(":graph") for t in events(tmp_path))
-
-
-def test_tensorboard_profiles_a_range(keras: Any, tmp_path: Path) -> None:
-    session_loop([keras.callbacks.TensorBoard(str(tmp_path), profile_batch=(2, 4))])
+    session_loop([board], rate=rate, epochs=3)
+    written = events(tmp_path)
+    assert any(tag.endswith(":graph") for tag in written)
+    points = written["train:epoch_learning_rate"]
+    assert [p[1] for p in points] == pytest.approx([0.05, 0.025, 0.0125])
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
@@ -283,22 +274,7 @@ def test_a_subclass_of_tensorboard_made_inside_the_graph(
 def test_tensorboard_without_its_package_says_so(
     keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import importlib.util
-
     callback = keras.callbacks.TensorBoard(str(tmp_path))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(errors.MissingExtraError, match=r"hookbridge\[tensorboard\]"):
         hb.as_hooks(callback, steps_per_epoch=2)
-
-
-def test_tensorboard_writes_the_rate_of_a_schedule(keras: Any, tmp_path: Path) -> None:
-    """Keras 2 writes it for a `LearningRateSchedule` only, Keras 3 always."""
-    train = tf.compat.v1.train
-
-    def rate() -> Any:
-        step = train.get_or_create_global_step()
-        return train.exponential_decay(0.1, step, STEPS, 0.5)
-
-    session_loop([keras.callbacks.TensorBoard(str(tmp_path))], rate=rate, epochs=3)
-    points = events(tmp_path)["train:epoch_learning_rate"]
-    assert [p[1] for p in points] == pytest.approx([0.05, 0.025, 0.0125])
