@@ -32,9 +32,6 @@ _WRITERS = (
     "ProgbarLogger",
     "SidecarEvaluatorModelExport",
 )
-# Delivered only on the chief, since only the chief validates.
-_ONCE = ("on_train_end", "on_test_begin", "on_test_end")
-_ONCE_BATCH = ("on_test_batch_begin", "on_test_batch_end")
 _MARK = "_hookbridge_role"
 
 
@@ -116,9 +113,9 @@ def runs_here(role: Role) -> bool:
 
 def delivers(role: Role, event: str) -> bool:
     """Whether a guest that this process calls gets this event here."""
-    if role != "split" or event not in (*_ONCE, *_ONCE_BATCH):
-        return True
-    return task_of() != "worker"
+    # Only the chief validates.
+    is_shared = not event.startswith(("on_train_end", "on_test_"))
+    return role != "split" or is_shared or task_of() != "worker"
 
 
 def say_skipped(name: str, role: Role) -> None:

@@ -14,11 +14,11 @@ from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.files import ModelFiles
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
-from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
 from hookbridge.adapters.session_graph import variables as session_variables
 
 
-class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
+class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """The stand-in for the model in a session loop: `callback.model`.
 
     Weights are those of the running session: of a Keras 2 model in the graph, with all
@@ -81,35 +81,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
 
-    def get_weights(self) -> list[Any]:
-        """The session's weights as numpy arrays."""
-        return self._live_weights.read(self._live_weights.all)
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Assigns numpy arrays to the session's weights."""
-        self._live_weights.write(self._live_weights.all, weights)
-
-    @property
-    def weights(self) -> list[Any]:
-        """Eager variables with the session's values; assigning sets the weights."""
-        return self._live_weights.mirrors.of(self._live_weights.all)
-
-    variables = weights
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """The trained ones among `weights`."""
-        return self._live_weights.mirrors.of(self._live_weights.trainable)
-
-    trainable_variables = trainable_weights
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """The others, such as moving averages."""
-        return self._live_weights.mirrors.of(self._live_weights.others)
-
-    non_trainable_variables = non_trainable_weights
-
     @property
     def layers(self) -> list[Any]:
         """The clone's Keras layers, or the graph's variables grouped by scope."""
@@ -130,10 +101,6 @@ class LiveModel(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
         raise ValueError(
             f"No such layer: {name}. Existing layers are: {[x.name for x in layers]}."
         )
-
-    def count_params(self) -> int:
-        """Number of scalars in `weights`."""
-        return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with compat.private("eager_mode")():
@@ -290,6 +257,7 @@ def _offered() -> list[str]:
     return sorted(
         name
         for name in (
+            *vars(WeightsView),
             *vars(LiveModel),
             *("save_weights", "load_weights", "save"),
             *("optimizer", "stop_training", "history"),

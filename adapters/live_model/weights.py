@@ -12,56 +12,50 @@ from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph import variables as session_variables
 
 
-class LiveLayer:
-    """The variables under one name scope of a graph, as a Keras layer shows them."""
+class WeightsView:
+    """What a model, or a layer of it, shows of its weights."""
 
-    def __init__(
-        self,
-        name: str,
-        weights: Sequence[Any],
-        trainable: Sequence[Any],
-        owner: LiveWeights,
-    ) -> None:
-        self.name = name
-        self.trainable = bool(trainable)
-        self._weights = list(weights)
-        self._trainable = list(trainable)
-        self._owner = owner
+    _live_weights: LiveWeights
 
     @property
     def weights(self) -> list[Any]:
-        """Eager variables with the session's values."""
-        return self._owner.mirrors.of(self._weights)
-
-    variables = weights
+        """Eager variables with the session's values; assigning sets the weights."""
+        return self._live_weights.mirrors.of(self._live_weights.all)
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Those that are trained."""
-        return self._owner.mirrors.of(self._trainable)
+        """The trained ones among `weights`."""
+        return self._live_weights.mirrors.of(self._live_weights.trainable)
 
     @property
     def non_trainable_weights(self) -> list[Any]:
         """The others, such as moving averages."""
-        trained = {id(v) for v in self._trainable}
-        return self._owner.mirrors.of(
-            [v for v in self._weights if id(v) not in trained]
-        )
+        return self._live_weights.mirrors.of(self._live_weights.others)
 
+    variables = weights
     trainable_variables = trainable_weights
     non_trainable_variables = non_trainable_weights
 
     def count_params(self) -> int:
         """Number of scalars in `weights`."""
-        return sum(v.shape.num_elements() or 0 for v in self._weights)
+        return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
 
     def get_weights(self) -> list[Any]:
         """The session's values as numpy arrays."""
-        return self._owner.read(self._weights)
+        return self._live_weights.read(self._live_weights.all)
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Assigns numpy arrays in the session."""
-        self._owner.write(self._weights, weights)
+        self._live_weights.write(self._live_weights.all, weights)
+
+
+class LiveLayer(WeightsView):
+    """The variables under one name scope of a graph, as a Keras layer shows them."""
+
+    def __init__(self, name: str, weights: LiveWeights) -> None:
+        self.name = name
+        self.trainable = bool(weights.trainable)
+        self._live_weights = weights
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -85,12 +79,13 @@ class LiveWeights:
         others: Sequence[Any],
         session: Callable[[], Any],
         order: Sequence[Any] | None = None,
+        shared: mirrors.Mirrors | None = None,
     ) -> None:
         self.trainable = list(trainable)
         self.others = list(others)
         self.all = list(order) if order is not None else [*trainable, *others]
         self._session = session
-        self.mirrors = mirrors.Mirrors(session)
+        self.mirrors = shared or mirrors.Mirrors(session)
 
     def session(self) -> Any:
         """The raw session."""
@@ -143,8 +138,15 @@ class LiveWeights:
         for variable in self.all:
             scope, _, last = variable.op.name.rpartition("/")
             scopes.setdefault(scope or last, []).append(variable)
+        return [LiveLayer(name, self._part(part)) for name, part in scopes.items()]
+
+    def _part(self, variables: Sequence[Any]) -> LiveWeights:
+        """Some of the weights, which share their mirrors with all."""
         trained = {id(v) for v in self.trainable}
-        return [
-            LiveLayer(name, variables, [v for v in variables if id(v) in trained], self)
-            for name, variables in scopes.items()
-        ]
+        return LiveWeights(
+            [v for v in variables if id(v) in trained],
+            [v for v in variables if id(v) not in trained],
+            self._session,
+            variables,
+            self.mirrors,
+        )

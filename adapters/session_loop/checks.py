@@ -14,6 +14,7 @@ from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.lifecycle import CALLBACK_EVENTS
 from hookbridge.lifecycle.overrides import overrides
 
 # Class name -> (reason, way out), for classes of Keras only.
@@ -34,6 +35,7 @@ _NEVER: dict[str, tuple[str, str]] = {
         "train this model with `Model.fit`",
     ),
 }
+_OF_OTHERS = ("on_test_", "on_predict_")
 _RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 
 
@@ -133,14 +135,8 @@ def _needs_epochs(guest: Guest) -> bool:
 
 def needs_epochs_only(guest: Guest) -> bool:
     """Whether a callback would be useless without epochs in any kind of session."""
-    other = [
-        f"on_{mode}_{part}"
-        for mode in ("test", "predict")
-        for part in ("begin", "batch_begin", "batch_end", "end")
-    ]
-    return _needs_epochs(guest) and not any(
-        overrides(guest.called, event) for event in other
-    )
+    others = (e.name for e in CALLBACK_EVENTS if e.name.startswith(_OF_OTHERS))
+    return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in others)
 
 
 def epochs_undefined(guest: Guest) -> errors.EpochsUndefinedError:

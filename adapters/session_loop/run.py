@@ -22,6 +22,7 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.delivery import Calls
 from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.cluster import task_of
+from hookbridge.lifecycle import CALLBACK_EVENTS
 
 # A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
 # signatures.
@@ -172,12 +173,7 @@ class SessionRun:
             self.deliver(event, {})
 
     def _collect_calls(self) -> None:
-        events = [
-            f"on_{mode}_{edge}"
-            for mode in ("train", "test", "predict")
-            for edge in ("begin", "batch_begin", "batch_end", "end")
-        ]
-        for event in (*events, "on_epoch_begin", "on_epoch_end"):
+        for event in (e.name for e in CALLBACK_EVENTS if e.name.startswith("on_")):
             callbacks = [
                 m.called for m in self._active if roles.delivers(m.role, event)
             ]

@@ -94,20 +94,6 @@ class EstimatorValidation:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def checked(result: Any) -> Mapping[str, float]:
-    """What a user's validation has returned."""
-    good = isinstance(result, Mapping) and all(
-        isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
-        for key, value in result.items()
-    )
-    if not good:
-        raise errors.InvalidArgumentError(
-            f"`validation=` returned {shown(result)}; expected a dict "
-            "`{metric name: number}`."
-        )
-    return cast(Mapping[str, float], result)
-
-
 class _OfUser:
     """A user's `run(session, report)`, whose results are checked."""
 
@@ -116,7 +102,17 @@ class _OfUser:
         self._source = source
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
-        return checked(self._run(session, report))
+        result = self._run(session, report)
+        good = isinstance(result, Mapping) and all(
+            isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
+            for key, value in result.items()
+        )
+        if not good:
+            raise errors.InvalidArgumentError(
+                f"`validation=` returned {shown(result)}; expected a dict "
+                "`{metric name: number}`."
+            )
+        return cast(Mapping[str, float], result)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
@@ -175,7 +171,7 @@ def _check_run(run: Any) -> None:
 
 
 class ValidationRun:
-    """Runs a validation in mid-training and reports it to the callbacks."""
+    """Runs a validation in mid-training; its batches become events of callbacks."""
 
     def __init__(self, run: SessionRun) -> None:
         self._run = run
@@ -200,20 +196,13 @@ class ValidationRun:
         run = self._run
         run.deliver("on_test_begin", {})
         run.model.live_link.count("test", 0)
-        result = values.as_test_logs(self._validation.run(run.session, _Report(run)))
+        result = values.as_test_logs(self._validation.run(run.session, self))
         run.deliver("on_test_end", dict(result))
         if self._first:
             self._first = False
             run.model.note_test_metrics(result)
             monitors.check_val_monitors(run.config, list(result))
         return result
-
-
-class _Report:
-    """Turns each batch of a validation into events of the callbacks."""
-
-    def __init__(self, run: SessionRun) -> None:
-        self._run = run
 
     def batch_begin(self, batch: int) -> None:
         self._run.deliver("on_test_batch_begin", batch, {})

@@ -40,6 +40,7 @@ def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:
     guest, model = recorder(keras3, seen), hosts.keras_model(keras2)
     (once,) = hb.as_callbacks([guest])
     assert hb.as_callbacks([once])[0] is once
+    assert hb.explain(guest, host="fit").guests[0].verdict == "wrapped"
     assert isinstance(once, keras3.callbacks.Callback)
     fit(model, [once])
     assert seen == EVENTS and guest.model is model
@@ -74,12 +75,3 @@ def test_what_needs_a_keras_3_optimizer_is_refused(keras2: Any, keras3: Any) -> 
     callbacks = hb.as_callbacks([keras3.callbacks.SwapEMAWeights()])
     with pytest.raises(errors.RefusedError, match=r"SwapEMAWeights.*use_ema"):
         fit(hosts.keras_model(keras2), callbacks)
-
-
-def test_the_report_says_wrapped(keras2: Any, keras3: Any) -> None:
-    for guest, verdict in (
-        (recorder(keras3, []), "wrapped"),
-        (keras2.callbacks.History(), "native"),
-    ):
-        (report,) = hb.explain(guest, host="fit").guests
-        assert report.verdict == verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import hook_hosts as hosts
@@ -43,24 +42,6 @@ def test_in_a_session_loop() -> None:
         with v1.train.MonitoredSession(hooks=[hook, stop]) as session:
             while not session.should_stop():
                 session.run(add)
-    assert hook.final_ops_values == 6
-
-
-def test_in_an_estimator(tmp_path: Path) -> None:
-    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
-        weight = v1.get_variable("w", [])
-        loss = tf.reduce_mean(tf.square(features["x"] * weight - 1.0))
-        optimizer = v1.train.GradientDescentOptimizer(0.1)
-        train = optimizer.minimize(loss, v1.train.get_global_step())
-        return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
-
-    def input_fn() -> Any:
-        data = tf.data.Dataset.from_tensors({"x": tf.ones([4])}).repeat()
-        return data.map(lambda x: (x, tf.ones([4])))
-
-    hook = hb.in_begin(final_step)
-    estimator = hb.estimator.Estimator(model_fn, str(tmp_path))
-    estimator.train(input_fn, hooks=hb.as_hooks(hook), steps=3)
     assert hook.final_ops_values == 6
 
 

@@ -49,12 +49,7 @@ def _keras_outputs(features: Any) -> Any:
     return MODEL[0](features)
 
 
-def _spec(
-    features: Any,
-    labels: Any,
-    mode: str,
-    outputs: Callable[[Any], Any],
-) -> Any:
+def _spec(features: Any, labels: Any, mode: str, outputs: Callable[[Any], Any]) -> Any:
     found = outputs(features)
     if mode == estimators.ModeKeys.PREDICT:
         return estimators.EstimatorSpec(mode, predictions={"y": found})

@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from callback_loops import until_stop
+from callback_recorder import noting
 
 import hookbridge as hb
 from hookbridge.loops.tasks.local_cluster import free_ports
@@ -21,37 +22,48 @@ from hookbridge.loops.tasks.local_cluster import free_ports
 v1: Any = tf.compat.v1
 PER_EPOCH, EPOCHS = 3, 2  # of each part
 SERVERS: list[Any] = []  # they live as long as the process
-NAMES = ("stopping", "reduce", "count", "other")
+ALL = "stopping reduce count other"
+
+
+def count(keras: Any) -> Any:
+    """A callback that counts batches and epochs."""
+
+    def note(self: Any, event: str, *args: Any) -> None:
+        self.batches += event == "on_train_batch_end"
+        self.epochs += event == "on_epoch_end"
+
+    made = noting(keras, note, ("on_train_batch_end", "on_epoch_end"))
+    made.batches = made.epochs = 0
+    return made
 
 
 def guests(keras: Any) -> dict[str, Any]:
-    """The callbacks of the job, two of a class among them, by `NAMES`."""
-
-    class Count(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.batches = self.epochs = 0
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 1
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self.epochs += 1
-
+    """The callbacks of the job, two of a class among them, by the names in `ALL`."""
     c = keras.callbacks
     # No loss is ever better than the first one.
     never = {"min_delta": 1e9}
     found = [
         c.EarlyStopping("loss", patience=1000, **never),
         c.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_lr=0.0, **never),
-        Count(),
+        count(keras),
         c.EarlyStopping("loss", patience=1000, mode="max", **never),
     ]
-    return dict(zip(NAMES, found, strict=True))
+    return dict(zip(ALL.split(), found, strict=True))
 
 
-def counted(made: dict[str, Any]) -> dict[str, Any]:
-    """What the callbacks have counted, and the learning rate."""
+def part(
+    keras: Any, folder: str, kind: str, *groups: str, strategy: Any = None
+) -> dict[str, Any]:
+    """Two epochs in a "session" or a "fit"; returns what the callbacks have counted.
+
+    Each group has the names of the guests in a call of `as_hooks`. In `fit`, "saver" is
+    the hook that writes checkpoints.
+    """
+    made = guests(keras)
+    if kind == "session":
+        _session(made, folder, groups)
+    else:
+        _fit(keras, made, folder, groups[0].split(), strategy)
     model = made["reduce"].model
     return {
         "waits": [made["stopping"].wait, made["other"].wait],
@@ -62,57 +74,45 @@ def counted(made: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def session(keras: Any, folder: str, groups: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Two epochs in a session; each group is a call of `as_hooks`."""
-    made = guests(keras)
+def _session(made: dict[str, Any], folder: str, groups: Any) -> None:
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         weights = v1.get_variable("d/kernel", [2, 1])
         bias = v1.get_variable("d/bias", [1])
         loss = tf.reduce_mean((tf.ones([4, 2]) @ weights + bias - 3.0) ** 2)
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        hooks: list[Any] = []
+        hooks: list[Any] = [v1.train.StopAtStepHook(num_steps=PER_EPOCH * EPOCHS)]
+        options: dict[str, Any] = {"steps_per_epoch": PER_EPOCH, "logs": {"loss": loss}}
         for group in groups:
-            hooks += hb.as_hooks(
-                [made[name] for name in group],
-                steps_per_epoch=PER_EPOCH,
-                logs={"loss": loss},
-            )
-        with v1.train.MonitoredTrainingSession(
-            hooks=hooks,
+            hooks += hb.as_hooks([made[name] for name in group.split()], **options)
+        until_stop(
+            hooks,
+            train_op,
             checkpoint_dir=folder,
             save_checkpoint_steps=1000,
             save_summaries_steps=0,
             log_step_count_steps=None,
-        ) as running:
-            for _ in range(PER_EPOCH * EPOCHS):
-                running.run(train_op)
-    return counted(made)
+        )
 
 
-def fit(
-    keras: Any, folder: str, order: Sequence[str], strategy: Any = None
-) -> dict[str, Any]:
-    """Two epochs of `fit`; "saver" in `order` is the hook that writes checkpoints."""
-    scope = (strategy or tf.distribute.get_strategy()).scope()
-    with scope:
+def _fit(
+    keras: Any, made: dict[str, Any], folder: str, order: list[str], strategy: Any
+) -> None:
+    with (strategy or tf.distribute.get_strategy()).scope():
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="d")])
         model.compile(keras.optimizers.SGD(0.1), "mse")
     if tf.train.latest_checkpoint(folder):
         # The rate is in checkpoints of `fit` only.
         hb.checkpoints.restore(model, folder)
-    made = guests(keras)
     saver = v1.train.CheckpointSaverHook(folder, save_steps=1000)
-    batches = PER_EPOCH * EPOCHS
     data = tf.data.Dataset.from_tensors((np.ones([4, 2], "f"), np.full([4, 1], 3.0)))
     model.fit(
-        data.repeat(batches),
+        data.repeat(PER_EPOCH * EPOCHS),
         steps_per_epoch=PER_EPOCH,
         epochs=EPOCHS,
         verbose=0,
         callbacks=hb.as_callbacks([{**made, "saver": saver}[name] for name in order]),
     )
-    return counted(made)
 
 
 def expected(parts: int, bests: list[float]) -> dict[str, Any]:
@@ -147,15 +147,10 @@ if __name__ == "__main__":
     if not tf.__version__.startswith("2.15"):
         keras2 = importlib.import_module("tf_keras")
     strategy = None
-    for part in sys.argv[2:]:
-        if part == "servers" and strategy is None:
+    for name in sys.argv[2:]:
+        if name == "servers" and strategy is None:
             strategy = _with_servers()
-        order = (*NAMES[::-1], "saver")
-        found = (
-            session(keras2, sys.argv[1], [NAMES])
-            if part == "session"
-            else fit(
-                keras2, sys.argv[1], order, strategy if part == "servers" else None
-            )
-        )
+        names = ALL if name == "session" else f"{ALL} saver"
+        used = strategy if name == "servers" else None
+        found = part(keras2, sys.argv[1], name, names, strategy=used)
         print(json.dumps(found), flush=True)

@@ -169,13 +169,14 @@ def test_a_model_that_cannot_be_cloned(keras: Any, keras2: Any, tmp_path: Path) 
 EVENTS = ("on_train_begin", "on_test_end", "on_epoch_end", "on_train_end")
 
 
-def _guest(keras: Any, seen: list[str], evaluates: bool) -> Any:
-    """Uses its model and an eager model of its own in every event."""
+def test_after_validations_by_an_estimator(keras: Any, tmp_path: Path) -> None:
+    """Its model and an eager model of its own work in every event."""
     keras2 = importlib.import_module(KERAS2)
     own = keras2.Sequential([keras2.layers.Dense(2, input_shape=(2,))])
+    seen: list[str] = []
 
     def use(self: Any, event: str, *args: Any) -> None:
-        if evaluates and event == "on_epoch_end":
+        if event == "on_epoch_end":
             self.model.evaluate()
         assert self.model.predict(X).shape == (len(X), 1)
         assert self.model(X).shape == (len(X), 1)
@@ -185,30 +186,18 @@ def _guest(keras: Any, seen: list[str], evaluates: bool) -> Any:
         assert own.predict(X, verbose=0).shape == (len(X), 2)
         seen.append(event)
 
-    return noting(keras, use, EVENTS)
-
-
-@pytest.mark.parametrize("validation", ["by itself", "train_and_evaluate"])
-def test_after_a_validation_by_an_estimator(
-    keras: Any, tmp_path: Path, validation: str
-) -> None:
-    seen: list[str] = []
     config = estimators.RunConfig(str(tmp_path), save_checkpoints_steps=STEPS)
     estimator = estimators.Estimator(keras_model_fn, config=config)
-    by_itself = validation == "by itself"
     spec = estimators.EvalSpec(eval_input, steps=2, throttle_secs=0, start_delay_secs=0)
     hooks = hb.as_hooks(
-        _guest(keras, seen, by_itself),
+        noting(keras, use, EVENTS),
         steps_per_epoch=STEPS,
         epochs=2,
         model=lambda: MODEL[0],
-        validation=(estimator, spec) if by_itself else None,
+        validation=(estimator, spec),
     )
-    if by_itself:
-        estimator.train(train_input, hooks=hooks)
-    else:
-        train = estimators.TrainSpec(train_input, max_steps=2 * STEPS, hooks=hooks)
-        estimators.train_and_evaluate(estimator, train, spec)
+    train = estimators.TrainSpec(train_input, max_steps=2 * STEPS, hooks=hooks)
+    estimators.train_and_evaluate(estimator, train, spec)
     assert seen.count("on_epoch_end") == 2
     assert seen[-1] == "on_train_end"
 

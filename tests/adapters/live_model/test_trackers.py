@@ -35,12 +35,6 @@ def _read(keras: Any, read: Callable[[Any], Any], **options: Any) -> Any:
     return found[0]
 
 
-def _in_keras_graph(keras2: Any, read: Callable[[Any], Any]) -> Any:
-    found: list[Any] = []
-    keras_graph_loop(keras2, reader(keras2, read, found), epochs=1)
-    return found[0]
-
-
 def describe(model: Any) -> Any:
     optimizer = model.optimizer
     assert type(optimizer).__name__ == optimizer.__class__.__name__
@@ -134,14 +128,7 @@ def test_several_optimizers_are_read_by_name(
     assert session_loop([board], epochs=2, optimizer=Both).steps == 2 * STEPS
 
 
-def test_clone_model(keras2: Any) -> None:
-    def read(model: Any) -> Any:
-        clone = keras2.models.clone_model(model)
-        return isinstance(model, keras2.Model), [layer.name for layer in clone.layers]
-
-    names = ["features", "hidden", "norm", "out"]
-    assert _in_keras_graph(keras2, read) == (True, names)
-
+def test_clone_model_and_evaluate_with_data(keras2: Any) -> None:
     def refused(model: Any) -> Any:
         with pytest.raises((errors.LiveModelError, ValueError)) as caught:
             keras2.models.clone_model(model)
@@ -149,13 +136,16 @@ def test_clone_model(keras2: Any) -> None:
 
     assert "as_hooks(..., model=" in _read(keras2, refused)
 
-
-def test_evaluate_with_data(keras2: Any) -> None:
     def read(model: Any) -> Any:
+        clone = keras2.models.clone_model(model)
+        assert isinstance(model, keras2.Model)
+        assert [x.name for x in clone.layers] == ["features", "hidden", "norm", "out"]
         with pytest.raises(errors.LiveModelError, match=r"validation=.*compile"):
             model.evaluate(X, Y)
         model.compile(loss="mse")
         return model.evaluate(X, Y, verbose=0), model.predict(X)
 
-    loss, outputs = _in_keras_graph(keras2, read)
+    found: list[Any] = []
+    keras_graph_loop(keras2, reader(keras2, read, found), epochs=1)
+    ((loss, outputs),) = found
     assert loss == pytest.approx(float(np.mean((outputs - Y) ** 2)), rel=1e-5)

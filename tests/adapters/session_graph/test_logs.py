@@ -63,29 +63,52 @@ def test_loss(keras: Any, tmp_path: Path) -> None:
     assert history.history["loss"] == [pytest.approx(float(expected))]
 
 
-@pytest.mark.parametrize("graph", ["term", "total", "terms", "numbered", "two"])
-def test_loss_of_a_bare_graph_with_numbered_summaries(graph: str) -> None:
-    with tf.Graph().as_default() as built:
-        weight = v1.get_variable("w", initializer=1.0)
-        if graph == "term":
-            term = weight * 2.0
-            v1.summary.scalar("loss_1", term)
-            loss = tf.add(term, 1.0, name="loss")
-        elif graph == "total":
-            loss = tf.multiply(weight, 2.0, name="loss") + 1.0
-            v1.summary.scalar("loss", loss)  # its tag is "loss_1"
-        elif graph == "terms":
-            v1.summary.scalar("loss_1", weight)
-            v1.summary.scalar("loss_2", weight * 2.0)
-            loss = tf.multiply(weight, 3.0, name="loss")
-        elif graph == "numbered":
-            loss = weight * 2.0
-            v1.summary.scalar("loss_1", loss)
-        else:
-            v1.summary.scalar("loss_1", weight * 2.0)
-            v1.summary.scalar("loss_2", weight * 3.0)
-            loss = None
-        assert log_sources.find_loss(built) is loss
+def summary(name: str, value: Any) -> Any:
+    v1.summary.scalar(name, value)
+    return value
+
+
+def term(weight: Any) -> Any:
+    return tf.add(summary("loss_1", weight * 2.0), 1.0, name="loss")
+
+
+def total(weight: Any) -> Any:
+    tf.multiply(weight, 2.0, name="loss")
+    return summary("loss", v1.get_default_graph().get_tensor_by_name("loss:0") + 1.0)
+
+
+def terms(weight: Any) -> Any:
+    summary("loss_1", weight)
+    summary("loss_2", weight * 2.0)
+    return tf.multiply(weight, 3.0, name="loss")
+
+
+def numbered(weight: Any) -> Any:
+    return summary("loss_1", weight * 2.0)
+
+
+def two(weight: Any) -> Any:
+    summary("loss_1", weight * 2.0)
+    summary("loss_2", weight * 3.0)
+
+
+def named(weight: Any) -> Any:
+    return tf.constant(1.0, name="loss")
+
+
+@pytest.mark.parametrize("make", [term, total, terms, numbered, two, named])
+def test_loss_of_a_bare_graph(make: Any, graph: Any) -> None:
+    """Summaries may have numbered names; of two losses none is found."""
+    expected = make(v1.get_variable("w", initializer=1.0))
+    assert log_sources.find_loss(graph) is expected
+
+
+def test_losses_in_the_collection_are_added(graph: Any) -> None:
+    v1.losses.add_loss(tf.constant(1.0))
+    v1.losses.add_loss(tf.constant(2.0))
+    loss = log_sources.find_loss(graph)
+    with v1.Session() as session:
+        assert session.run(loss) == 3.0
 
 
 def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:

@@ -11,7 +11,6 @@ from callback_loops import build, feeds
 from callback_recorder import step_events
 
 import hookbridge as hb
-from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph.steps import StepGraph
 
 ONE_KERAS = True
@@ -176,23 +175,3 @@ def test_a_conditional_that_only_reads_the_step_is_no_writer(
         moved = session.run(step) != 0
     assert StepGraph(graph, step).writes(fetched + 0) is writes
     assert bool(moved) is writes
-
-
-def test_loss_is_found() -> None:
-    def summary() -> Any:
-        tf.constant(1.0, name="loss")
-        loss = tf.constant(2.0) * 1
-        v1.summary.scalar("loss", loss)
-        return loss
-
-    for make in (summary, lambda: tf.constant(1.0, name="loss"), lambda: None):
-        with tf.Graph().as_default() as graph:
-            expected = make()
-            found = log_sources.find_loss(graph)
-            assert getattr(found, "name", None) == getattr(expected, "name", None)
-    with tf.Graph().as_default() as graph:
-        v1.losses.add_loss(tf.constant(1.0))
-        v1.losses.add_loss(tf.constant(2.0))
-        loss = log_sources.find_loss(graph)
-        with v1.Session() as session:
-            assert session.run(loss) == 3.0

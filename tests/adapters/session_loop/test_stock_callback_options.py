@@ -236,20 +236,7 @@ def test_tensorboard_made_inside_the_graph(
     """It profiles too: the second batch unless another is named, as in `fit`."""
     told: list[str] = []
     monkeypatch.setattr(tf.get_logger(), "warning", lambda m, *args: told.append(m))
-    with tf.Graph().as_default():
-        callback = keras2.callbacks.TensorBoard(
-            str(tmp_path), histogram_freq=1, write_grads=True, embeddings_data=X
-        )
-    session_loop([callback])
-    assert any("`write_grads` will be ignored" in t for t in told)
-    assert any("`embeddings_data` is not supported" in t for t in told)
-    assert "train:epoch_loss" in events(tmp_path)
-    assert list(tmp_path.rglob("*.xplane.pb"))
 
-
-def test_a_subclass_of_tensorboard_made_inside_the_graph(
-    keras2: Any, tmp_path: Path
-) -> None:
     class Own(keras2.callbacks.TensorBoard):  # type: ignore[misc, name-defined]
         def __init__(self, folder: Path, name: str) -> None:
             options = {"write_graph": False, "profile_batch": 0}
@@ -262,10 +249,19 @@ def test_a_subclass_of_tensorboard_made_inside_the_graph(
             super().on_epoch_end(epoch, {**logs, self.name: epoch})
 
     with tf.Graph().as_default():
+        stock = keras2.callbacks.TensorBoard(
+            str(tmp_path / "stock"),
+            histogram_freq=1,
+            write_grads=True,
+            embeddings_data=X,
+        )
         inside = Own(tmp_path / "inside", "mine")
-    session_loop([inside])
     outside = Own(tmp_path / "outside", "mine")
-    session_loop([outside])
+    session_loop([stock, inside, outside])
+    assert any("`write_grads` will be ignored" in t for t in told)
+    assert any("`embeddings_data` is not supported" in t for t in told)
+    assert "train:epoch_loss" in events(tmp_path / "stock")
+    assert list((tmp_path / "stock").rglob("*.xplane.pb"))
     assert inside.losses == outside.losses and len(inside.losses)
     found, expected = events(tmp_path / "inside"), events(tmp_path / "outside")
     assert "train:epoch_mine" in found and set(found) == set(expected)

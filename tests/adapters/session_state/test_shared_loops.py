@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from shared_loops import NAMES, expected, fit, guests, session
+from shared_loops import ALL, count, expected, part
 
 import hookbridge as hb
 
 ONE_KERAS = True
 
 v1: Any = tf.compat.v1
-Part = Callable[[Any, str], dict[str, Any]]
-
-
-def sessions(*groups: str) -> Part:
-    """A session; each text has the names of a group."""
-    return lambda keras, folder: session(keras, folder, [g.split() for g in groups])
-
-
-def fits(order: str) -> Part:
-    """A `fit` with a list in an order."""
-    return lambda keras, folder: fit(keras, folder, order.split())
-
-
-ALL = " ".join(NAMES)
 # The saver is behind, before and among the callbacks; groups are split and swapped.
-PARTS: list[Part] = [
-    sessions("stopping count", "reduce other"),
-    fits(f"{ALL} saver"),
-    sessions("other reduce count", "stopping"),
-    fits(f"saver {ALL}"),
-    sessions(" ".join(NAMES[::-1])),
-    fits("other count saver reduce stopping"),
-    sessions(ALL),
+PARTS = [
+    ("session", "stopping count", "reduce other"),
+    ("fit", f"{ALL} saver"),
+    ("session", "other reduce count", "stopping"),
+    ("fit", f"saver {ALL}"),
+    ("session", "other count reduce stopping"),
+    ("fit", "other count saver reduce stopping"),
+    ("session", ALL),
 ]
 
 
 def test_state_goes_on(keras: Any, tmp_path: Path, said: Any) -> None:
     bests = None
-    for number, part in enumerate(PARTS, start=1):
-        found = part(keras, str(tmp_path))
+    for number, each in enumerate(PARTS, start=1):
+        found = part(keras, str(tmp_path), *each)
         bests = bests or found["bests"]
         assert found == expected(number, bests)
     assert not said("begins anew") and not said("no longer among")
@@ -69,16 +54,16 @@ def test_state_goes_on_under_parameter_servers(
 def test_callbacks_of_another_class_begin_anew_in_any_loop(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
-    first = sessions("stopping count")(keras, str(tmp_path))
-    second = fits("saver reduce other")(keras, str(tmp_path))
+    first = part(keras, str(tmp_path), "session", "stopping count")
+    second = part(keras, str(tmp_path), "fit", "saver reduce other")
     assert (first["waits"], second["waits"]) == ([1, 0], [0, 1])
-    assert said("the state of `Count`, no longer among")
+    assert said("the state of `Functions`, no longer among")
     assert said("`mode`") or said("`monitor_op`")  # `stopping` is not `other`
 
 
 def test_a_key_tells_apart_what_looks_alike(keras: Any, tmp_path: Path) -> None:
     def run(keys: str, first: bool) -> dict[str, int]:
-        made = {key: guests(keras)["count"] for key in keys}
+        made = {key: count(keras) for key in keys}
         with tf.Graph().as_default():
             step = v1.train.get_or_create_global_step()
             train_op = v1.assign_add(step, 1)
