@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, session_loop
+from callback_recorder import callback_of, noting
 
 import hookbridge as hb
 from hookbridge import errors
@@ -53,9 +55,18 @@ def role_of(guest: Any) -> roles.Role:
     return record_of(guest).role
 
 
+def model_of(keras: Any) -> Any:
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+
+X = np.zeros((4, 2), "float32")
+
+
 @pytest.mark.parametrize("name", sorted(PLACES))
-def test_a_hook_runs_where_its_role_says(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_a_guest_runs_where_its_role_says(
+    name: str, keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place(name, monkeypatch)
     for role in roles.ROLES:
@@ -73,6 +84,31 @@ def test_a_hook_runs_where_its_role_says(
             session.run(one)
     assert bool(log.of("chief")) is (name != "worker")
     assert log.counts("free")["after_run"] == 1
+
+    # In `fit` callbacks go by the role that they were given.
+    def recording(role: roles.Role | None) -> Any:
+        def note(self: Any, event: str, logs: Any) -> None:
+            log.add(str(role), event)
+
+        callback = noting(keras, note, ("on_train_begin", "on_train_end"))
+        return callback if role is None else hb.set_role(callback, role)
+
+    log = EventLog()
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    guests = [*map(recording, roles.ROLES), recording(None), logger]
+    callbacks = hb.as_callbacks(guests)
+    assert hb.as_callbacks(callbacks) == callbacks
+    for role, guest, callback in zip(
+        (*roles.ROLES, None, None), guests, callbacks, strict=True
+    ):
+        # A Keras 3 callback is wrapped where Keras 2 is in the process too.
+        called = getattr(callback, "__wrapped__", callback)
+        assert (called is guest) is (role is None or name in RUNS[role])
+    model_of(keras).fit(X, X[:, :1], verbose=0, callbacks=callbacks)
+    for role in roles.ROLES:
+        assert bool(log.of(role)) is (name in RUNS[role])
+    assert len(log.of("None")) == 2
+    assert (tmp_path / "log.csv").exists()
 
 
 def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
@@ -132,9 +168,7 @@ def test_one_more_callback_where_several_processes_call_fit(
     log = EventLog()
     callbacks = hb.as_callbacks(RecordingHook(log))
     assert len(callbacks) == len(hb.as_callbacks(callbacks)) == 2
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    model.fit(tf.zeros((4, 2)), tf.zeros((4, 1)), verbose=0, callbacks=callbacks)
+    model_of(keras).fit(X, X[:, :1], verbose=0, callbacks=callbacks)
     assert log.counts("RecordingHook")["end"] == 1
 
 
@@ -148,55 +182,16 @@ def test_a_guest_has_one_stand_in_at_most(
     skipped = hb.as_callbacks([hb.set_role(g, "chief") for g in guests], max_lag=3)
     for guest, each in zip(guests, skipped, strict=True):
         assert isinstance(each, SkippedCallback) and each.guest is guest
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    x = tf.zeros((4, 2))
     functions = []
-
-    class Notes(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            functions.append(self.model.train_function)
-
-    model.fit(x, x[:, :1], verbose=0, callbacks=[Notes()])
-    model.fit(x, x[:, :1], verbose=0, callbacks=[*skipped, Notes()])
+    notes = callback_of(
+        keras,
+        on_train_batch_end=lambda self, *_: functions.append(self.model.train_function),
+    )
+    model = model_of(keras)
+    model.fit(X, X[:, :1], verbose=0, callbacks=[notes])
+    model.fit(X, X[:, :1], verbose=0, callbacks=[*skipped, notes])
     assert functions[0] is functions[1]  # a hook that is not called costs no step
     assert not log.of("hook") and not log.of("callback")
-
-
-@pytest.mark.parametrize("name", sorted(PLACES))
-def test_callbacks_in_fit_go_by_the_role_they_were_given(
-    name: str, keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place(name, monkeypatch)
-    log = EventLog()
-
-    def recording(role: roles.Role | None) -> Any:
-        callback = keras.callbacks.LambdaCallback(
-            on_train_begin=lambda logs: log.add(str(role), "on_train_begin"),
-            on_train_end=lambda logs: log.add(str(role), "on_train_end"),
-        )
-        return callback if role is None else hb.set_role(callback, role)
-
-    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
-    guests = [recording(role) for role in (*roles.ROLES, None)] + [logger]
-    callbacks = hb.as_callbacks(guests)
-    assert hb.as_callbacks(callbacks) == callbacks
-    for role, guest, callback in zip(
-        (*roles.ROLES, None), guests[:-1], callbacks[:-1], strict=True
-    ):
-        # A Keras 3 callback is wrapped where Keras 2 is in the process too.
-        called = getattr(callback, "__wrapped__", callback)
-        assert (called is guest) is (role is None or name in RUNS[role])
-    logged = getattr(callbacks[-1], "__wrapped__", callbacks[-1])
-    assert logged is logger  # it was given no role: Keras's own rules
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    x = tf.zeros((4, 2))
-    model.fit(x, x[:, :1], verbose=0, callbacks=callbacks)
-    for role in roles.ROLES:
-        assert bool(log.of(role)) is (name in RUNS[role])
-    assert len(log.of("None")) == 2
-    assert (tmp_path / "log.csv").exists()
 
 
 EPOCHS = 4
@@ -241,10 +236,9 @@ def test_what_workers_share_is_set_by_the_chief_alone(
     place(name, monkeypatch)
     v1 = tf.compat.v1
 
-    class Halves(tf.keras.callbacks.Callback):  # type: ignore[misc]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            rate = self.model.optimizer.learning_rate
-            self.model.optimizer.learning_rate = float(rate) / 2
+    def halve(self: Any, epoch: int, logs: Any = None) -> None:
+        rate = self.model.optimizer.learning_rate
+        self.model.optimizer.learning_rate = float(rate) / 2
 
     with tf.Graph().as_default():
         with v1.device("/job:ps/task:0"):
@@ -252,7 +246,8 @@ def test_what_workers_share_is_set_by_the_chief_alone(
             weight = v1.get_variable("weight", initializer=1.0)
             step = v1.train.get_or_create_global_step()
         train_op = v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
-        hooks = hb.as_hooks(Halves(), steps_per_epoch=1, logs={"loss": weight})
+        halves = callback_of(tf.keras, on_epoch_end=halve)
+        hooks = hb.as_hooks(halves, steps_per_epoch=1, logs={"loss": weight})
         with v1.train.MonitoredTrainingSession(
             servers[1].target, hooks=hooks
         ) as session:

@@ -26,7 +26,6 @@ from keras_graph import keras_graph_loop
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.live_model import weight_files
 
 ONE_KERAS = True
 
@@ -270,6 +269,24 @@ def test_file_of_a_bare_graph_loads_into_a_keras_model(
             np.testing.assert_array_equal(loaded, ours[name], err_msg=name)
 
 
+def test_layers_of_a_bare_graph_are_told_by_their_variables(
+    keras: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.weights.h5"
+    shapes = {
+        "a/words/embeddings": [5, 3],
+        "a/narrow_3/bias": [4],
+        "a/narrow_3/kernel": [2, 3, 4],
+        "a/even/gamma": [4],
+        "a/even/beta": [4],
+    }
+    checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
+    saved(checkpoint, shapes)
+    with h5py.File(path) as file:
+        names = set(file["layers"])
+    assert names == {"embedding", "conv1d", "layer_normalization"}
+
+
 def test_layer_that_cannot_be_told_is_never_left_out_silently(
     keras: Any, tmp_path: Path
 ) -> None:
@@ -283,26 +300,6 @@ def test_layer_that_cannot_be_told_is_never_left_out_silently(
     model.load_weights(str(tmp_path / "w.h5"))
     for ours, loaded in zip(weights, model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, loaded)
-
-
-@pytest.mark.parametrize(
-    ("names", "ranks", "expected"),
-    [
-        (["kernel", "bias"], [2, 1], "dense"),
-        (["bias", "kernel"], [1, 4], "conv2d"),
-        (["kernel"], [3], "conv1d"),
-        (["embeddings"], [2], "embedding"),
-        (["beta", "moving_mean", "moving_variance"], [1, 1, 1], "batch_normalization"),
-        (["gamma", "beta"], [1, 1], "layer_normalization"),
-        (["kernel", "other"], [2, 1], "scope"),
-    ],
-)
-def test_class_of_a_layer(names: list[str], ranks: list[int], expected: str) -> None:
-    weights = {
-        f"a/scope_3/{name}:0": np.zeros([2] * rank)
-        for name, rank in zip(names, ranks, strict=True)
-    }
-    assert weight_files.layer_class("a/scope_3", weights) == expected
 
 
 def test_scope_that_is_a_part_of_another_scope(keras: Any, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from callback_recorder import callback_of, noting
 from keras_graph import keras_graph_loop
 
 from hookbridge import compat, errors
-from hookbridge.adapters.live_model import clone as clone_module
 from hookbridge.adapters.live_model import mirrors as mirrors_module
 from hookbridge.adapters.live_model.mirrors import Mirrors
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -250,29 +249,3 @@ def test_load_is_one_write_and_no_read(
     keras_graph_loop(keras2, [callback_of(keras2, on_epoch_end=load)], epochs=2)
     assert reads == [[]]
     assert moves.written == [8]
-
-
-def test_model_is_cloned_when_it_is_needed(
-    keras2: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    made: list[Any] = []
-    make = clone_module._clone
-
-    def counted(source: Any) -> Any:
-        made.append(source)
-        return make(source)
-
-    def weigh(self: Any, epoch: int, logs: Any) -> None:
-        self.model.set_weights(self.model.get_weights())
-        assert not made
-
-    def save(self: Any, logs: Any) -> None:
-        assert isinstance(self.model, keras2.Model)
-        assert len(self.model.layers) == 4
-        self.model.save_weights(str(tmp_path / "w.h5"))
-
-    weighs = callback_of(keras2, on_epoch_end=weigh, on_train_end=save)
-    monkeypatch.setattr(clone_module, "_clone", counted)
-    best = keras2.callbacks.EarlyStopping("loss", restore_best_weights=True)
-    keras_graph_loop(keras2, [best, weighs, keras2.callbacks.History()])
-    assert len(made) == 1

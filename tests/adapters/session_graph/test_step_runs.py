@@ -68,9 +68,6 @@ def test_recovery_does_not_begin_the_training_again(keras: Any, tmp_path: Any) -
     assert counts["on_train_batch_end"] == 2 * STEPS
 
 
-TRACE = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-
-
 def ends(log: list[str]) -> str:
     return ", ".join(event for event in log if not event.startswith("begin"))
 
@@ -80,39 +77,6 @@ def train_op() -> Any:
     return v1.train.GradientDescentOptimizer(0.1).minimize(
         loss, v1.train.get_or_create_global_step()
     )
-
-
-def nodes_of_a_step(session: Any, train: Any) -> list[str]:
-    """The ops of the graph that a step runs for the callbacks."""
-    metadata = v1.RunMetadata()
-    session.run(train, options=TRACE, run_metadata=metadata)
-    names = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
-    assert names
-    return [n for n in names if n.startswith("hookbridge/")]
-
-
-@pytest.mark.parametrize("increment", ["constant", "computed"])
-def test_step_is_read_only_where_the_graph_does_not_tell(
-    keras: Any, increment: str
-) -> None:
-    epochs: list[int] = []
-    guest = callback_of(
-        keras, on_epoch_end=lambda self, epoch, logs: epochs.append(epoch)
-    )
-    with tf.Graph().as_default():
-        step = v1.train.get_or_create_global_step()
-        loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
-        count = v1.placeholder_with_default(tf.constant(1, tf.int64), [])
-        update = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-        with tf.control_dependencies([update]):
-            train = v1.assign_add(step, 1 if increment == "constant" else count).op
-        hooks = hb.as_hooks(guest, steps_per_epoch=2)
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(train)
-            extra = nodes_of_a_step(session, train)
-            session.run(train)
-    assert bool(extra) == (increment == "computed")
-    assert epochs == [0, 1]
 
 
 @pytest.mark.parametrize("made", ["after", "late", "before"])

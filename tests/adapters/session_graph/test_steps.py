@@ -58,6 +58,15 @@ def in_a_conditional() -> Runs:
     return [(train, None)] * 4
 
 
+def computed() -> Runs:
+    """The graph does not tell how far a run moves the step."""
+    loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
+    count = v1.placeholder_with_default(tf.constant(1, tf.int64), [])
+    with tf.control_dependencies([loss]):
+        train = v1.assign_add(v1.train.get_or_create_global_step(), count).op
+    return [(train, None), (train, {count: 3}), (train, None)]
+
+
 # Graph -> its events, with four steps in an epoch.
 GRAPHS: dict[Callable[[], Runs], str] = {
     by_two: "begin 0, end 1 at 2, begin 2, end 3 at 4, epoch end 0 at 4, "
@@ -65,6 +74,8 @@ GRAPHS: dict[Callable[[], Runs], str] = {
     two_train_ops: "begin 0, end 0 at 1, begin 1, end 1 at 2, begin 2, end 2 at 3, "
     "begin 3, end 3 at 4, epoch end 0 at 4, begin 0, end 1 at 6, epoch end 1 at 6",
     without_global_step: "begin 0, end 0 at 1, begin 1, end 1 at 2, epoch end 0 at 2",
+    computed: "begin 0, end 0 at 1, begin 1, end 3 at 4, epoch end 0 at 4, "
+    "begin 0, end 0 at 5, epoch end 1 at 5",
     in_a_conditional: "begin 0, end 0 at 1, begin 1, end 1 at 2, epoch end 0 at 2",
 }
 

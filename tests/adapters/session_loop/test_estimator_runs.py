@@ -63,24 +63,6 @@ def test_mirrored_variables_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
-    """The scope of the strategy has ended, and no trainable variable is mirrored."""
-
-    def read(self: Any, model: Any) -> None:
-        model.optimizer.learning_rate.numpy()
-
-    with tf.Graph().as_default():
-        step = v1.train.get_or_create_global_step()
-        with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
-            rate = v1.get_variable("rate", initializer=0.25, trainable=False)
-        weight = v1.get_variable("weight", initializer=2.0, use_resource=True)
-        v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
-        with pytest.raises(
-            errors.RefusedError, match=r'`Fu.*`MirroredStrategy` keeps.*"rate:0"'
-        ):
-            hb.as_hooks(callback_of(keras, set_model=read))[0].begin()
-
-
 def test_estimators_under_strategies(keras: Any, tmp_path: Path) -> None:
     """One that mirrors variables is refused; one that does not is carried."""
     history = keras.callbacks.History()

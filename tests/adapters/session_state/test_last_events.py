@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from callback_loops import until_stop
 from callback_recorder import noting
 from hook_fetching import hook_of
 from state_runs import document
@@ -59,16 +60,15 @@ def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:
         saver = v1.train.CheckpointSaverHook(str(folder), save_steps=2)
         listed = [saver if each == "saver" else each for each in guests]
         hooks = hb.as_hooks(listed, steps_per_epoch=STEPS, **options) + list(more)
-        with v1.train.MonitoredTrainingSession(
+        until_stop(
+            hooks,
+            train_op,
             checkpoint_dir=str(folder),
             save_checkpoint_steps=None,
             save_checkpoint_secs=None,
             save_summaries_steps=0,
             log_step_count_steps=None,
-            hooks=hooks,
-        ) as session:
-            while not session.should_stop():
-                session.run(train_op)
+        )
 
 
 def check_newest(folder: Path, step: int, *guests: Any) -> None:

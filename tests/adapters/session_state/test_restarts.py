@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import counting
+from callback_loops import counting, until_stop
 from callback_recorder import callback_of, noting
 from hook_fetching import hook_of
 from state_runs import patient
@@ -136,14 +136,13 @@ def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) ->
                 v1.train.StopAtStepHook(last_step=last_step),
                 v1.train.CheckpointSaverHook(str(tmp_path), save_steps=10**6),
             ]
-            with v1.train.MonitoredTrainingSession(
-                hooks=hb.as_hooks(guests, steps_per_epoch=1),
+            until_stop(
+                hb.as_hooks(guests, steps_per_epoch=1),
+                net.train_op,
                 checkpoint_dir=str(tmp_path),
                 save_checkpoint_steps=None,
                 save_checkpoint_secs=None,
-            ) as session:
-                while not session.should_stop():
-                    session.run(net.train_op)
+            )
             (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
             assert not {"save", "restore"} & vars(saver).keys()
         path = tmp_path / f"model.ckpt-{last_step}.hookbridge.json"

@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_loops import until_stop
 from callback_recorder import callback_of
 from hook_fetching import hook_of
 from state_runs import Holds, document, patient, state_of
@@ -146,15 +147,14 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
             holds = Holds(keras).callback
             holds.kept = np.full(3, float(last_step))
             hooks = [looks, last, *hb.as_hooks([holds], steps_per_epoch=5)]
-            with v1.train.MonitoredTrainingSession(
+            until_stop(
+                hooks,
+                train_op,
                 checkpoint_dir=str(tmp_path),
-                hooks=hooks,
                 save_checkpoint_steps=100,
                 save_summaries_steps=0,
                 log_step_count_steps=None,
-            ) as session:
-                while not session.should_stop():
-                    session.run(train_op)
+            )
 
     job(3)
     worker = Holds(keras, "worker-0")
