@@ -98,12 +98,11 @@ def test_a_guest_runs_where_its_role_says(
     guests = [*map(recording, roles.ROLES), recording(None), logger]
     callbacks = hb.as_callbacks(guests)
     assert hb.as_callbacks(callbacks) == callbacks
-    for role, guest, callback in zip(
-        (*roles.ROLES, None, None), guests, callbacks, strict=True
-    ):
+    given = [*roles.ROLES, None, None]
+    for set_role, guest, callback in zip(given, guests, callbacks, strict=True):
         # A Keras 3 callback is wrapped where Keras 2 is in the process too.
         called = getattr(callback, "__wrapped__", callback)
-        assert (called is guest) is (role is None or name in RUNS[role])
+        assert (called is guest) is (set_role is None or name in RUNS[set_role])
     model_of(keras).fit(X, X[:, :1], verbose=0, callbacks=callbacks)
     for role in roles.ROLES:
         assert bool(log.of(role)) is (name in RUNS[role])

@@ -11,12 +11,11 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import X
+from callback_loops import STEPS, X
 from callback_recorder import callback_of, noting
 from estimator_models import (
     KERAS2,
     MODEL,
-    STEPS,
     estimators,
     eval_input,
     keras_model_fn,

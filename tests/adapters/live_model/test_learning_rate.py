@@ -248,7 +248,7 @@ def test_learning_rate_before_there_is_a_session(
 @pytest.mark.parametrize("kind", ["constant", "variable"])
 def test_learning_rate_that_the_loop_sets_between_events(keras: Any, kind: str) -> None:
     callback = keras.callbacks.Callback()
-    rate = {"constant": lambda: 0.1, "variable": variable}[kind]
+    rate: Any = {"constant": lambda: 0.1, "variable": variable}[kind]
     with tf.Graph().as_default():
         net = build(rate())
         hooks = hb.as_hooks(callback, steps_per_epoch=9)

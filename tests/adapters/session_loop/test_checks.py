@@ -149,7 +149,7 @@ def test_learning_rate_that_cannot_be_set(keras: Any) -> None:
             with pytest.raises(errors.RefusedError, match=text):
                 hook.begin()
             if graph is two_optimizers:
-                named = {"learning_rate": "Adam/learning_rate"}
+                named: dict[str, Any] = {"learning_rate": "Adam/learning_rate"}
                 hb.as_hooks(scheduler, steps_per_epoch=2, **named)[0].begin()
 
 

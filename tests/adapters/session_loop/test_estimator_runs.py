@@ -235,7 +235,7 @@ def test_tensorboard_of_a_training_survives_its_evaluations(
 ) -> None:
     """The evaluation calls `set_model`, which makes new writers and counters."""
     callback = keras.callbacks.TensorBoard(
-        str(tmp_path / "logs"), update_freq=2, write_graph=False
+        str(tmp_path / "logs"), update_freq=STEPS, write_graph=False
     )
     _train_and_evaluate(callback, tmp_path, "apart")
     steps = []
