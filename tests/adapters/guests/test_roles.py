@@ -184,7 +184,9 @@ def test_a_guest_has_one_stand_in_at_most(
     functions = []
     notes = callback_of(
         keras,
-        on_train_batch_end=lambda self, *_: functions.append(self.model.train_function),
+        on_train_batch_end=lambda self, batch, logs: functions.append(
+            self.model.train_function
+        ),
     )
     model = model_of(keras)
     model.fit(X, X[:, :1], verbose=0, callbacks=[notes])
