@@ -159,6 +159,12 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "optimizer='adam'; expected the optimizer that": lambda _: hb.loops.OwnLoop(
         [], model=model(), optimizer="adam"
     ),
+    "`verbose='loud'`; expected an integer of at least 0": lambda _: hb.loops.OwnLoop(
+        [],
+        model=model(),
+        verbose="loud",  # type: ignore[arg-type]
+    ),
+    "`joins='x'` of type `str`; expected a bool": call(GroupStopHook, joins="x"),
     "`session_config=5` of type `int`; expected a `ConfigProto`": call(
         SessionCluster, session_config=5
     ),

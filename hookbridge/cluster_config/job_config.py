@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookbridge import errors
-from hookbridge.arguments import shown
-from hookbridge.cluster_config import limited_yaml
+from hookbridge import errors, extras
+from hookbridge.arguments import shown, why_no_file
 from hookbridge.names import nearest
 
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
@@ -20,6 +20,7 @@ _OTHERS = (
     *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
 )
 _MOST = 1000
+_MOST_BYTES, _MOST_DEPTH = 100_000, 20
 _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
@@ -38,7 +39,61 @@ class JobConfig:
 
 def read_config(path: str) -> JobConfig:
     """Reads a `config.yaml`, whose keys may be below `trainingInput`."""
-    return _job(path, limited_yaml.read(path))
+    return _job(path, _read(path))
+
+
+def _read(path: str) -> Any:
+    """The value of a file that anybody may have written.
+
+    Refused is what no job needs and what makes a parser hang, or one file mean two
+    things: aliases, deep nesting, huge files and numbers, and a key that comes twice.
+    """
+    yaml = extras.load("yaml", "Reading a `config.yaml`")
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received --config={path!r}, which {why_no_file(path)}; expected a YAML "
+            "file."
+        )
+    with open(path, "rb") as file:
+        text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise errors.InvalidArgumentError(
+            f"{path} has more than {_MOST_BYTES} bytes; expected a few keys such as "
+            "`scaleTier: CUSTOM`."
+        )
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
+        """Refuses what YAML's own loader accepts."""
+
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            place = self.peek_event().start_mark
+            if self.check_event(yaml.AliasEvent):
+                self.refuse("it has an alias; write the value out", place)
+            if self.depth > _MOST_DEPTH:
+                self.refuse(f"it is nested deeper than {_MOST_DEPTH} levels", place)
+            self.depth += 1
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            names: set[str] = set()
+            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                if str(key.value) in names:
+                    self.refuse(f"the key `{key.value}` comes twice", key.start_mark)
+                names.add(str(key.value))
+            return node
+
+        def refuse(self, problem: str, place: Any) -> None:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place)
+
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError) as e:  # no date, no text, too many digits
+        mark = getattr(e, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise errors.InvalidArgumentError(
+            f"{path}{line} is no YAML: {getattr(e, 'problem', None) or e}"
+        ) from e
 
 
 def _job(path: str, value: Any) -> JobConfig:

@@ -70,6 +70,7 @@ class OwnLoop:
         positive("steps_per_epoch", steps_per_epoch)
         positive("epochs", epochs)
         positive("initial_epoch", initial_epoch, least=0)
+        positive("verbose", verbose, least=0)
         _check_model(model)
         if optimizer is not None and not hasattr(optimizer, "apply_gradients"):
             raise errors.InvalidArgumentError(

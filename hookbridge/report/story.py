@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +30,6 @@ class Repeated:
 
 
 Item = Column | Repeated
-MayRepeat = Callable[[Sequence[Item]], bool]
 
 
 def story(events: Sequence[Event]) -> list[Item]:
@@ -42,22 +40,11 @@ def story(events: Sequence[Event]) -> list[Item]:
     """
     names = {event.name for event in events}
     pairs = {end: begin for end in names if (begin := _begin_of(end)) in names - {end}}
-    letters: dict[Item, str] = {}  # a regular expression finds repetitions of letters
-    text = "".join(_letter(item, letters) for item in _columns(events))
+    items: list[Item] = list(_columns(events))
     for _ in ("steps", "epochs"):
-        text = _folded(text, letters, lambda block: _is_whole(block, pairs))
+        items = _folded(items, lambda block: _is_whole(block, pairs))
     # If steps end late, no block ends the steps that it begins: any block may repeat.
-    text = _folded(text, letters, lambda block: True)
-    return _items(text, letters)
-
-
-def _letter(item: Item, letters: dict[Item, str]) -> str:
-    return letters.setdefault(item, chr(len(letters)))
-
-
-def _items(text: str, letters: Mapping[Item, str]) -> list[Item]:
-    items = list(letters)
-    return [items[ord(letter)] for letter in text]
+    return _folded(items, lambda block: True)
 
 
 def _begin_of(event: str) -> str:
@@ -101,20 +88,26 @@ def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
         yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
 
 
-def _folded(text: str, letters: dict[Item, str], may_repeat: MayRepeat) -> str:
-    """Replaces repetitions by a letter each, those of the shortest blocks first."""
+def _folded(
+    items: list[Item], may_repeat: Callable[[Sequence[Item]], bool]
+) -> list[Item]:
+    """Replaces repetitions, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
-        repetition = re.compile(rf"(.{{{length}}})\1+", re.DOTALL)
-        parts, copied, place = [], 0, 0
-        while match := repetition.search(text, place):
-            block = tuple(_items(match[1], letters))
-            place = match.start() + 1
-            if may_repeat(block):
-                one = _letter(Repeated(block, len(match[0]) // length), letters)
-                parts += [text[copied : match.start()], one]
-                copied = place = match.end()
-        text = "".join([*parts, text[copied:]])
-    return text
+        folded: list[Item] = []
+        place = 0
+        while place < len(items):
+            block, after = items[place : place + length], place + length
+            while items[after : after + length] == block:
+                after += length
+            times = (after - place) // length
+            if times > 1 and may_repeat(block):
+                folded.append(Repeated(tuple(block), times))
+                place = after
+            else:
+                folded.append(items[place])
+                place += 1
+        items = folded
+    return items
 
 
 def columns_of(items: Sequence[Item]) -> Iterator[Column]:

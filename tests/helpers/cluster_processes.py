@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from hookbridge.loops.tasks.local_cluster import free_ports
 
 ALL = ("ps 0", "worker 0", "worker 1")
 WITH_CHIEF = ("chief 0", *ALL)
-TIMEOUT_IDLE_SECS = 60.0
+TIMEOUT_IDLE_SECS = 120.0
 
 
 @dataclass
@@ -91,28 +91,31 @@ class Job:
             if process.poll() is not None:
                 self.ended.setdefault(task, (time.monotonic(), idle_secs()))
 
+    def until(self, done: Callable[[], bool], what: str = "") -> None:
+        """Waits until something is so; a time-out names it and has all logs."""
+        began = idle_secs()
+        while not done():
+            assert idle_secs() - began < TIMEOUT_IDLE_SECS, f"{what}\n{self.logs()}"
+            time.sleep(0.02)
+            self.poll()
+
     def wait(self, tasks: Sequence[str] | None = None) -> dict[str, int | None]:
         """Waits for tasks; returns all exit codes, None for tasks that still run."""
-        began = idle_secs()
         waited = self.processes if tasks is None else tasks
-        while idle_secs() - began < TIMEOUT_IDLE_SECS:
-            self.poll()
-            if all(task in self.ended for task in waited):
-                break
-            time.sleep(0.02)
+        self.until(lambda: all(task in self.ended for task in waited), "still run")
         return {task: process.poll() for task, process in self.processes.items()}
 
     def wait_for(self, task: str, event: str, times: int = 1) -> dict[str, Any]:
         """Waits until a task has noted an event `times` times; returns the last one."""
-        began = idle_secs()
-        while idle_secs() - began < TIMEOUT_IDLE_SECS:
-            noted = self.events(task, event)
-            if len(noted) >= times:
-                return noted[times - 1]
-            self.poll()
-            assert task not in self.ended, self.log(task)
-            time.sleep(0.02)
-        raise AssertionError(f"{task} never noted {event}: {self.log(task)}")
+
+        def noted() -> bool:
+            ended = task in self.ended  # looked up before its last events are read
+            has = len(self.events(task, event)) >= times
+            assert has or not ended, f"{task} has no {event}: {self.log(task)}"
+            return has
+
+        self.until(noted, f"{task} never noted {event}")
+        return self.events(task, event)[times - 1]
 
     def events(self, task: str, event: str | None = None) -> list[dict[str, Any]]:
         """The events that a task has noted, in order."""

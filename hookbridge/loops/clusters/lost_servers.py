@@ -21,15 +21,16 @@ def shorten_log(config: ClusterConfig) -> None:
     The user's own handlers, for example of files, get every record.
     """
     logger = tf.get_logger()
-    said: set[int] = set()
+    # The first record about each server; several threads write them.
+    first: dict[int, logging.LogRecord] = {}
 
     def is_shown(record: logging.LogRecord) -> bool:
         text = record.getMessage()
         server = _SERVER.search(text)
         if not _RECORDS.search(text) or not (server or _DERIVED in text):
             return True
-        if server and (index := int(server[1])) not in said:
-            said.add(index)
+        if server and first.setdefault(int(server[1]), record) is record:
+            index = int(server[1])
             logger.error(
                 "hookbridge: parameter server %d (%s) is lost, which ends the fit. See "
                 "what it printed, and start the job again: it goes on from its last "

@@ -19,11 +19,7 @@ from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.lost_servers import shorten_log
-from hookbridge.loops.clusters.strategy_server import (
-    PROTOCOL,
-    serve,
-    tell_servers_at_exit,
-)
+from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve, tell_servers
 from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, waiting
 from hookbridge.loops.tasks.server import answers
 
@@ -31,7 +27,6 @@ POLL_SECS = 0.5
 START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
-SEEN_SECS = 2.0  # several looks of each server at the chief
 # How long a program may listen at a task's address without answering as its server.
 SILENT_SECS = 15.0
 
@@ -115,23 +110,8 @@ def parameter_server_strategy(
         resolver, variable_partitioner=variable_partitioner
     )
     end_with_threads(strategy)
-    _stay_seen()
-    tell_servers_at_exit(config)
+    tell_servers(config)
     return strategy
-
-
-def _stay_seen() -> None:
-    """Keeps this process alive until the servers have seen that the job began.
-
-    Otherwise a job that ends at once, because it was finished before, would look to
-    them as if its chief had failed.
-    """
-    began = time.monotonic()
-
-    def stay() -> None:
-        time.sleep(max(0.0, began + SEEN_SECS - time.monotonic()))
-
-    atexit.register(stay)
 
 
 def _check(config: ClusterConfig) -> None:

@@ -93,7 +93,7 @@ def _serve(
                     before, looked = looked - began, now
                     _check(tasks, liveness, now - began, lost_secs, start_secs)
                     late = before <= SAYS_SO_AFTER_SECS < now - began
-                    if late and not liveness.seen:
+                    if late and not liveness.arrivals:
                         logging.warning(
                             "hookbridge: `ps` %d waits for the tasks that train, %g s "
                             "at most; none has come yet. If the job is over, end it.",
@@ -134,14 +134,14 @@ def _check(
     liveness.look()
     # A task may have come and gone between two looks.
     missing = liveness.away(lost_secs, unseen_secs=lost_secs)
-    if liveness.seen and len(missing) == len(tasks):
+    if liveness.arrivals and len(missing) == len(tasks):
         raise errors.TaskLostError(
             f"All tasks that trained disappeared {lost_secs:g} s ago without "
             f"finishing: {', '.join(f'`{j}` {i}' for j, i in missing)}. "
             "They were killed, or do not use `SessionCluster`: see what they printed. "
             "Start the job again: it goes on from its last checkpoint."
         )
-    if not liveness.seen and waited_secs > start_secs:
+    if not liveness.arrivals and waited_secs > start_secs:
         raise errors.TaskLostError(
             f"No task that trains came within {start_secs:g} s; expected "
             f"{', '.join(f'`{j}` {i}' for j, i in tasks)}. Start them, with the same "

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors, exit_codes
+from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters import serve as serving
 from hookbridge.loops.group_stop.around_session import (
@@ -34,7 +35,8 @@ from hookbridge.loops.group_stop.member import (
 from hookbridge.loops.sessions.callable_session import training_session
 from hookbridge.loops.tasks import tf1_flags
 from hookbridge.loops.tasks.jobs import check_roles, trainers
-from hookbridge.loops.tasks.server import ClusterServer, own_device
+from hookbridge.loops.tasks.ports import check_own_port
+from hookbridge.loops.tasks.server import own_device, start_server, task_session_config
 from hookbridge.loops.tasks.signals import on_sigterm
 
 v1 = tf.compat.v1
@@ -92,7 +94,12 @@ class SessionCluster:
         check_roles(self.config)
         fail_fast()
         exit_codes.use_for_errors()
-        self._server = ClusterServer(self.config, session_config)
+        if session_config is not None:
+            instance(
+                "session_config", session_config, v1.ConfigProto, "a `ConfigProto`"
+            )
+        self._session_config = session_config
+        self._server: Any = None
         self._entered = False
         self._lost_secs, self._start_secs = lost_secs, start_secs
         self._group = GroupStop(self.config, lost_secs=lost_secs, start_secs=start_secs)
@@ -105,9 +112,7 @@ class SessionCluster:
         worker_hosts: str | Iterable[str] | None,
         job_name: str | None,
         task_index: int | str | None,
-        session_config: Any = None,
-        lost_secs: float = LOST_SECS,
-        start_secs: float = START_SECS,
+        **options: Any,
     ) -> SessionCluster:
         """A task whose place is given by TF1's flags instead of `TF_CONFIG`.
 
@@ -119,21 +124,14 @@ class SessionCluster:
           worker_hosts: the addresses of the workers.
           job_name: `"ps"` or `"worker"`.
           task_index: the task's index in its job.
-          session_config: as in the constructor.
-          lost_secs: as in the constructor.
-          start_secs: as in the constructor.
+          **options: further arguments of the constructor.
 
         Raises:
           errors.InvalidArgumentError: such a cluster or task cannot exist; the
             message names the flag.
         """
         config = tf1_flags.config_of(ps_hosts, worker_hosts, job_name, task_index)
-        return cls(
-            config,
-            session_config=session_config,
-            lost_secs=lost_secs,
-            start_secs=start_secs,
-        )
+        return cls(config, **options)
 
     @property
     def is_server(self) -> bool:
@@ -153,7 +151,8 @@ class SessionCluster:
     @property
     def target(self) -> str:
         """The session target; starts the server."""
-        return self._server.target
+        server = self.start()
+        return "" if server is None else str(server.target)
 
     def start(self) -> Any:
         """Starts this task's server, once.
@@ -164,7 +163,9 @@ class SessionCluster:
         Raises:
           errors.ClusterError: this task's port is in use.
         """
-        return self._server.start()
+        if self._server is None and self.config.cluster:
+            self._server = start_server(self.config, self._session_config)
+        return self._server
 
     def session_config(self, base: Any = None) -> Any:
         """A `ConfigProto` whose sessions depend only on the parameter servers.
@@ -174,7 +175,7 @@ class SessionCluster:
         Args:
           base: a `ConfigProto` to start from; it is not changed.
         """
-        return self._server.session_config(base)
+        return task_session_config(self.config, self._session_config, base)
 
     def device_setter(self) -> Any:
         """A device function for `tf.compat.v1.device`.
@@ -285,7 +286,8 @@ class SessionCluster:
     def __enter__(self) -> SessionCluster:
         # Checked here to fail before anything is built. The server starts only when it
         # is needed, since its configuration may still change.
-        self._server.check_port()
+        if self.config.cluster and self._server is None:
+            check_own_port(self.config)
         self._entered = True
         return self
 

@@ -17,7 +17,7 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.exit_threads import ExitThreads
 from hookbridge.loops.group_stop.around_session import end_with
 from hookbridge.loops.group_stop.board import CALL_MS, code_handle
-from hookbridge.loops.tasks.ports import has_server, is_listening
+from hookbridge.loops.tasks.ports import is_listening
 
 POLL_SECS = 0.5
 # How long the chief may be out of reach before its servers end.
@@ -39,50 +39,50 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         protocol=PROTOCOL,
         config=tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads),
     )
-    began = time.monotonic()
-    code = _Code(config, config.task_type, config.task_index)
-    last_seen: float | None = None
-    allowed_secs = HANDOVER_SECS
+    job_code = _Code(config, config.task_type, config.task_index)
     chief = f"chief at {config.cluster['chief'][0]}"
+    last_seen, allowed_secs = time.monotonic(), start_secs
+    lost = f"no {chief} came within {start_secs:g} s"
+    # The chief listens until its process has ended in any way.
     while True:
-        now = time.monotonic()
-        # The chief's server listens until its process has ended in any way.
         if is_listening(config, "chief", 0):
-            if allowed_secs != LOST_SECS and has_server(config, "chief", 0):
-                allowed_secs = LOST_SECS
-            last_seen = now
-        elif last_seen is not None and now - last_seen > allowed_secs:
-            break
-        elif last_seen is None and now - began > start_secs:
-            end_with(exit_codes.LOST, f"no {chief} came within {start_secs:g} s")
+            last_seen, allowed_secs = time.monotonic(), HANDOVER_SECS
+            lost = f"the {chief} ended before it began the job"
+        elif (code := job_code.read()) not in (None, exit_codes.LOST):
+            end_with(code, f"the {chief} has ended; see what it printed")
+            del server
+            raise SystemExit(exit_codes.DONE)
+        else:
+            if code is not None:
+                lost = f"the {chief} has ended; see what it printed"
+            limit = allowed_secs if code is None else LOST_SECS
+            if time.monotonic() - last_seen > limit:
+                end_with(exit_codes.LOST, lost)
         time.sleep(POLL_SECS)
-    if allowed_secs != LOST_SECS:
-        end_with(exit_codes.LOST, f"the {chief} ended before it began the job")
-    end_with(code.read(), f"the {chief} has ended; see what it printed")
-    del server
-    raise SystemExit(exit_codes.DONE)
 
 
-def tell_servers_at_exit(config: ClusterConfig) -> None:
-    """At the end of the chief, tells every server with which exit code the job ends.
+def tell_servers(config: ClusterConfig) -> None:
+    """Tells every server that the job has begun, and at the end of the chief its code.
 
-    A server that is not told, because the chief was killed, ends as one that lost it.
+    A server that is not told again, because the chief was killed, ends as one that lost
+    it.
     """
     tasks = [
         (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
     ]
-    exit_threads = ExitThreads(len(tasks))
 
     def tell(task: tuple[str, int], code: int) -> None:
         if is_listening(config, *task):
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
                 _Code(config, *task).write(code)
 
-    def tell_all() -> None:
-        calls = [functools.partial(tell, task, exit_code()) for task in tasks]
-        exit_threads.run(calls, time.monotonic() + CALL_MS / 1000)
+    def tell_all(threads: ExitThreads, code: int) -> None:
+        calls = [functools.partial(tell, task, code) for task in tasks]
+        threads.run(calls, time.monotonic() + CALL_MS / 1000)
 
-    atexit.register(tell_all)
+    tell_all(ExitThreads(len(tasks)), exit_codes.LOST)
+    at_exit = ExitThreads(len(tasks))
+    atexit.register(lambda: tell_all(at_exit, exit_code()))
 
 
 class _Code:
@@ -107,11 +107,11 @@ class _Code:
         """Writes it."""
         self._run(self._write, {self._value: code})
 
-    def read(self) -> int:
-        """What the chief has written, or that the chief is lost."""
+    def read(self) -> int | None:
+        """What the chief has written."""
         with contextlib.suppress(tf.errors.OpError):
             return int(self._run(self._read))
-        return exit_codes.LOST
+        return None
 
     def _run(self, fetch: Any, feeds: Any = None) -> Any:
         with tf.compat.v1.Session(

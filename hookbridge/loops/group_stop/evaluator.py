@@ -111,7 +111,7 @@ class JobEnd:
         waited = time.monotonic() - self._began
         if marked := self.marked():
             return marked
-        if self._before is None or self._chief.seen or waited < SAYS_SO_AFTER_SECS:
+        if self._before is None or self._chief.arrivals or waited < SAYS_SO_AFTER_SECS:
             return None
         if not self._has_told:
             self._has_told = True

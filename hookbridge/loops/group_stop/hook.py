@@ -46,7 +46,8 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
       joins: whether `begin` joins the job.
 
     Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed.
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or an argument is of
+        another type.
       errors.ClusterError: in `begin`, a parameter server or the chief is not there in
         time.
     """
@@ -61,6 +62,8 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._config = ClusterConfig.of(config)
         if group is not None:
             instance("group", group, GroupStop, "the `GroupStop` of this process")
+        if joins is not None:
+            instance("joins", joins, bool, "a bool, or None")
         self._own = group is None
         self._joins = self._own if joins is None else joins
         fail_fast()

@@ -13,7 +13,6 @@ from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 
 PROBE_SECS = 1.0
-GREETING = b"hookbridge: this task waits for the others\n"
 
 
 def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
@@ -67,33 +66,18 @@ def waiting(config: ClusterConfig) -> Iterator[None]:
         listener.bind(("", address(config, config.task_type, config.task_index)[1]))
         listener.listen()
 
-        def greet() -> None:
+        def accept() -> None:
             with contextlib.suppress(OSError):  # until the listener is closed
                 while True:
-                    caller, _ = listener.accept()
-                    with caller, contextlib.suppress(OSError):
-                        caller.sendall(GREETING)
+                    listener.accept()[0].close()
 
-        thread = threading.Thread(target=greet, daemon=True)
+        thread = threading.Thread(target=accept, daemon=True)
         thread.start()
         try:
             yield
         finally:
             listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
             thread.join()
-
-
-def has_server(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a task's server runs, and not only its process; see `waiting`.
-
-    A TensorFlow server greets a caller at once, with other bytes than `waiting`. On a
-    busy machine neither may answer in time: then the result is False.
-    """
-    with contextlib.suppress(OSError):
-        place = address(config, job, index)
-        with socket.create_connection(place, PROBE_SECS) as caller:
-            return not GREETING.startswith(caller.recv(len(GREETING)))
-    return False
 
 
 class Liveness:
@@ -104,23 +88,23 @@ class Liveness:
         # The time since which each task is missed; None while it is alive.
         now = time.monotonic()
         self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks, now)
-        self._seen: set[tuple[str, int]] = set()
+        self._arrived: set[tuple[str, int]] = set()
 
     @property
-    def seen(self) -> int:
+    def arrivals(self) -> int:
         """How many of the tasks have ever been alive."""
-        return len(self._seen)
+        return len(self._arrived)
 
     @property
     def complete(self) -> bool:
         """Whether all tasks have been alive at some time."""
-        return len(self._seen) == len(self._missed)
+        return len(self._arrived) == len(self._missed)
 
     def look(self) -> None:
         """Looks once whether each task is alive."""
         for task, missed in self._missed.items():
             if is_listening(self._config, *task):
-                self._seen.add(task)
+                self._arrived.add(task)
                 self._missed[task] = None
             elif missed is None:
                 self._missed[task] = time.monotonic()
@@ -134,5 +118,5 @@ class Liveness:
             task
             for task, missed in self._missed.items()
             if missed is not None
-            and now - missed >= (secs if task in self._seen else unseen_secs)
+            and now - missed >= (secs if task in self._arrived else unseen_secs)
         ]

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
+from hookbridge.cluster_checks import SERVER_TYPES
 from hookbridge.loops.tasks import ports
 
 v1 = tf.compat.v1
@@ -16,54 +16,29 @@ v1 = tf.compat.v1
 ANSWER_SECS = 5.0
 
 
-class ClusterServer:
-    """One task's server."""
+def start_server(config: ClusterConfig, session_config: Any) -> Any:
+    """Starts the server of this task of a cluster, on its port."""
+    ports.check_own_port(config)
+    members = {
+        j: list(hosts) for j, hosts in config.cluster.items() if j in SERVER_TYPES
+    }
+    return tf.distribute.Server(
+        members,
+        job_name=config.task_type,
+        task_index=config.task_index,
+        config=session_config,
+    )
 
-    def __init__(self, config: ClusterConfig, session_config: Any) -> None:
-        if session_config is not None:
-            kind = tf.compat.v1.ConfigProto
-            instance("session_config", session_config, kind, "a `ConfigProto`")
-        self._config = config
-        self._session_config = session_config
-        self._server: Any = None
 
-    @property
-    def target(self) -> str:
-        """The session target; starts the server."""
-        server = self.start()
-        return "" if server is None else str(server.target)
-
-    def check_port(self) -> None:
-        """Raises `errors.ClusterError` if another process has this task's port."""
-        if self._config.cluster and self._server is None:
-            ports.check_own_port(self._config)
-
-    def start(self) -> Any:
-        """Starts the server, once; see `SessionCluster.start`."""
-        if self._server is None and self._config.cluster:
-            self.check_port()
-            members = {
-                job: list(hosts)
-                for job, hosts in self._config.cluster.items()
-                if job != "evaluator"
-            }
-            self._server = tf.distribute.Server(
-                members,
-                job_name=self._config.task_type,
-                task_index=self._config.task_index,
-                config=self._session_config,
-            )
-        return self._server
-
-    def session_config(self, base: Any) -> Any:
-        """A configuration for sessions; see `SessionCluster.session_config`."""
-        merged = v1.ConfigProto(allow_soft_placement=True)
-        for config in (self._session_config, base):
-            if config is not None:
-                merged.MergeFrom(config)
-        if self._config.cluster and not merged.device_filters:
-            merged.device_filters.extend(["/job:ps", own_device(self._config)])
-        return merged
+def task_session_config(config: ClusterConfig, *bases: Any) -> Any:
+    """A `ConfigProto` of all `bases`; see `SessionCluster.session_config`."""
+    merged = v1.ConfigProto(allow_soft_placement=True)
+    for base in bases:
+        if base is not None:
+            merged.MergeFrom(base)
+    if config.cluster and not merged.device_filters:
+        merged.device_filters.extend(["/job:ps", own_device(config)])
+    return merged
 
 
 def answers(config: ClusterConfig, job: str, index: int) -> bool:

@@ -16,7 +16,6 @@ HELPERS = [str(HERE.parent / "helpers"), str(HERE.parents[1] / "helpers")]
 sys.path[:0] = [str(HERE), *HELPERS, str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
-from idle_clock import idle_secs  # noqa: E402
 from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
 from quick_traces import look_often  # noqa: E402
 
@@ -81,7 +80,7 @@ def main() -> None:
             verbose=0,
         )
     except Exception as e:
-        note("failed", type=type(e).__name__, message=str(e), idle=idle_secs())
+        note("failed", type=type(e).__name__, message=str(e))
         raise
     note(
         "fitted",
