@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,84 +75,28 @@ def test_kubernetes() -> None:
     assert (config.task_type, config.task_index) == ("ps", 0)
 
 
-def test_a_resolver_that_does_not_know_its_task() -> None:
-    with pytest.raises(errors.InvalidArgumentError) as caught:
-        ClusterConfig.from_resolver(kubernetes())
-    message = str(caught.value)
-    assert "KubernetesClusterResolver has task_type=None" in message
-    assert "Set `resolver.task_type`" in message
-
-
-def test_a_task_that_the_cluster_does_not_have() -> None:
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ((None, None), "task_type=None .*Set `resolver.task_type`"),
+        (("worker", 2), r"task\['index'\] is 2; expected less than 2"),
+    ],
+)
+def test_a_task_that_the_resolver_does_not_know(task: Any, message: str) -> None:
     resolver = kubernetes()
-    resolver.task_type, resolver.task_id = "worker", 2
-    with pytest.raises(
-        errors.InvalidArgumentError,
-        match=r"KubernetesClusterResolver task\['index'\] is 2; expected less than 2",
-    ):
+    resolver.task_type, resolver.task_id = task
+    with pytest.raises(errors.InvalidArgumentError, match=f"KubernetesC.* {message}"):
         ClusterConfig.from_resolver(resolver)
 
 
-class Instances:
-    """The part of the Compute Engine client that TensorFlow's resolver uses."""
-
-    def instanceGroups(self) -> Instances:
-        return self
-
-    instances = instanceGroups
-
-    def listInstances(self, **_: Any) -> Any:
-        return Answer({"items": [{"instance": f".../instances/vm{i}"} for i in (0, 1)]})
-
-    def listInstances_next(self, *_: Any, **__: Any) -> None:
-        return None
-
-    def get(self, *, instance: str, **_: Any) -> Any:
-        address = {"vm0": "10.1.0.1", "vm1": "10.1.0.2"}[instance]
-        return Answer({"networkInterfaces": [{"networkIP": address}], "name": instance})
-
-
-class Answer:
-    """A request whose `execute` returns a given answer."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def execute(self) -> Any:
-        return self._value
-
-
-def test_gce() -> None:
-    resolver = resolvers.GCEClusterResolver(
-        project="p",
-        zone="z",
-        instance_group="g",
-        port=2222,
-        task_type="worker",
-        task_id=1,
-        credentials=None,
-        service=Instances(),
-    )
-    config = ClusterConfig.from_resolver(resolver)
-    assert config.cluster == {"worker": ("10.1.0.1:2222", "10.1.0.2:2222")}
-    assert (config.task_type, config.task_index) == ("worker", 1)
-
-
 def test_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = {
-        "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
-        "task": {"type": "chief", "index": 0},
-    }
-    monkeypatch.setenv("TF_CONFIG", json.dumps(written))
-    config = ClusterConfig.from_resolver(resolvers.TFConfigClusterResolver())
-    assert config == ClusterConfig.from_environment()
-    assert config.is_chief
-
-
-def test_without_tf_config_the_job_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_CONFIG", raising=False)
     resolver = resolvers.TFConfigClusterResolver()
-    assert ClusterConfig.from_resolver(resolver) == ClusterConfig()
+    assert ClusterConfig.from_resolver(resolver) == ClusterConfig()  # the job is local
+    chief = ClusterConfig({"chief": ("a:1",), "worker": ("b:1",)}, "chief", 0)
+    monkeypatch.setenv("TF_CONFIG", chief.to_json())
+    resolver = resolvers.TFConfigClusterResolver()
+    assert ClusterConfig.from_resolver(resolver) == chief
 
 
 def test_what_is_no_resolver() -> None:

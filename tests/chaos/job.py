@@ -1,10 +1,10 @@
 """One task of a job that is killed and started again; `rounds.py` starts it.
 
-    TF_CONFIG=... python job.py KIND FOLDER STEPS DEATH
+    TF_CONFIG=... python job.py EVENTS kind=KIND steps=STEPS [death=PLACE:N]
 
-KIND is `one`, `async`, `sync` or `fit`. DEATH is empty, or `PLACE:N`: the task kills
-itself when it comes to that place for the N-th time. Each task appends the state of its
-callbacks to `<FOLDER>/<task>.jsonl`; the chief writes `final.json` at the end.
+KIND is `one`, `async`, `sync` or `fit`. With `death` the task kills itself when it
+comes to that place for the N-th time. Each task notes the state of its callbacks in
+EVENTS; the chief writes `final.json` beside it at the end.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from hookbridge.cluster import ClusterConfig
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
 
+from job_notes import EVENTS, OPTIONS, note
 from quick_traces import look_often
 
 v1: Any = tf.compat.v1
@@ -35,7 +36,8 @@ keras: Any = (
     else importlib.import_module("tf_keras")
 )
 STEPS_PER_EPOCH = 10
-SAVE_STEPS = 4
+# In `fit` a checkpoint is saved at the end of an epoch: training goes on by epochs.
+SAVE_STEPS = STEPS_PER_EPOCH if OPTIONS.get("kind") == "fit" else 4
 STEP_SECS = 0.02
 RATE = 0.05
 TRUTH = np.array([[1.0], [-2.0], [0.5]], np.float32)
@@ -44,9 +46,8 @@ TRUTH = np.array([[1.0], [-2.0], [0.5]], np.float32)
 class Journal:
     """Writes the state of the callbacks at each event, and before each save."""
 
-    def __init__(self, folder: Path, config: ClusterConfig, death: str) -> None:
-        self._path = folder / f"{config.task_type}_{config.task_index}.jsonl"
-        self._place, _, count = death.partition(":")
+    def __init__(self) -> None:
+        self._place, _, count = OPTIONS.get("death", "").partition(":")
         self._left = int(count or 0)
         self.callbacks: list[Any] = []
         self.rate: float | None = None  # at the last event
@@ -57,9 +58,7 @@ class Journal:
             for each, names in zip(self.callbacks, STATE, strict=True)
             for name in names
         }
-        entry = {"what": what, "rate": self.rate, "state": state, **facts}
-        with self._path.open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+        note(what, rate=self.rate, state=state, **facts)
         self.come_to(what)
 
     def come_to(self, place: str) -> None:
@@ -233,22 +232,18 @@ def finish(folder: Path, journal: Journal, weight: Any) -> None:
     (folder / "final.json").write_text(json.dumps(final))
 
 
-def main(arguments: list[str]) -> None:
-    kind, name, steps, death = arguments
-    global SAVE_STEPS
-    folder, config = Path(name), ClusterConfig.from_environment()
-    journal = Journal(folder, config, death)
-    if config.task_type == "evaluator":
+def main() -> None:
+    kind, folder, steps = OPTIONS["kind"], EVENTS.parent, int(OPTIONS["steps"])
+    if ClusterConfig.from_environment().task_type == "evaluator":
         for path in hb.loops.checkpoints_until_stop(
             str(folder / "model"), lost_secs=60
         ):
             (folder / "evaluated.json").write_text(path.rpartition("-")[2])
     elif kind == "fit":
-        SAVE_STEPS = STEPS_PER_EPOCH
-        train_in_fit(folder, int(steps), journal)
+        train_in_fit(folder, steps, Journal())
     else:
-        train_in_session(kind, folder, int(steps), journal)
+        train_in_session(kind, folder, steps, Journal())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -14,150 +14,98 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
-from idle_clock import idle_secs
+from cluster_processes import job as started
+from fork_server import ForkServer, fork_server
 
-from hookbridge.loops.tasks.local_cluster import LocalCluster
-
-JOB = Path(__file__).with_name("job.py")
-KINDS = ("one", "async", "sync", "fit")
+TASKS = {
+    "one": ("chief 0", "ps 0"),
+    "async": ("chief 0", "worker 0", "ps 0"),
+    "sync": ("chief 0", "worker 0", "ps 0"),
+    "fit": ("chief 0", "worker 0", "worker 1", "ps 0"),
+}
 STEPS = 200
 PLACES = ("saving", "saved", "step", "epoch", "validation", "begin")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-DEADLINE_IDLE_SECS = 120.0
-# How far the weights of several workers may be from those of an undisturbed run.
-TOLERANCE = 0.1
-
-
-# Starts `python ARGUMENTS` with more environment variables; appends output to a file.
-Start = Callable[[Sequence[str], Mapping[str, str], Path], Any]
-
-
-def started(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> Any:
-    """Starts a new Python process."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            [sys.executable, *arguments],
-            env={**os.environ, **environment},
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-
-
-def environment(tf_config: str) -> dict[str, str]:
-    """The environment variables of a task."""
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    return {"TF_CONFIG": tf_config, **quiet}
+# What the weights come to, and how far those of several workers may be from it.
+TRUTH, TOLERANCE = (1.0, -2.0, 0.5), 0.1
 
 
 class Job:
-    """A job in a folder, which can be started several times.
-
-    Args:
-      kind: one of `KINDS`.
-      folder: the folder of its files.
-      seed: the seed of its random faults.
-      start: starts a task.
-      steps: how many steps it trains.
-    """
+    """A job of `job.py`, one of `TASKS`, which can be started several times."""
 
     def __init__(
-        self, kind: str, folder: Path, seed: int, start: Start, steps: int
+        self, kind: str, folder: Path, seed: int, server: ForkServer, steps: int
     ) -> None:
-        self.kind, self.folder, self._start = kind, folder, start
+        self.kind, self.folder, self._server = kind, folder, server
         self._steps = steps
         self._random = random.Random(seed)
-        self._started = 0
-        folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, *, disturbed: bool) -> list[str]:
-        """Starts all tasks, then waits for their end or kills them.
+        """Starts all tasks, then waits for their end, or kills one and the others.
 
-        Args:
-          disturbed: whether to kill one task, and then the others.
-
-        Returns:
-          A line for each fault that was found.
+        Returns a line for each fault that was found.
         """
-        expected, lines = self._expected(), self._lines()
-        self._started += 1
-        configs = LocalCluster(
-            num_workers={"one": 0, "fit": 2}.get(self.kind, 1), num_ps=1
-        ).configs()
-        victim = self._random.randrange(len(configs))
-        self.what = "undisturbed"
-        death = ""
-        if disturbed:
-            if configs[victim].task_type == "chief" and self._random.random() < 0.6:
-                place = self._random.choice(PLACES)
-                death = (
-                    f"{place}:{self._random.randint(1, 3) if place != 'begin' else 1}"
-                )
-                self.what = f"chief dies at {death}"
-            else:
-                kill = self._random.choice(SIGNALS)
-                after = self._random.uniform(0, 2.5)
-                name = f"{configs[victim].task_type} {configs[victim].task_index}"
-                self.what = f"{kill.name} to {name} after {after:.1f} s"
-        processes = []
-        for i, config in enumerate(configs):
-            name = f"{config.task_type}_{config.task_index}"
-            arguments = [self.kind, str(self.folder), str(self._steps)]
-            log = self.folder / f"{name}.{self._started}.log"
-            words = [str(JOB), *arguments, death * (i == victim)]
-            processes.append(self._start(words, environment(config.to_json()), log))
-        try:
+        step, allowed = self._expected()
+        before = {path.stem: len(self._journal(path)) for path in self._journals()}
+        victim = self._random.choice(TASKS[self.kind])
+        death = self._death(victim) if disturbed else ""
+        options = (f"kind={self.kind}", f"steps={self._steps}")
+        with started(
+            *(self.folder, "job.py", *options),
+            tasks=TASKS[self.kind],
+            own={victim: [f"death={death}"]} if death else {},
+            server=self._server,
+        ) as it:
             if not disturbed:
-                return self._finish(processes) + self._check(expected, lines)
+                self.what = "undisturbed"
+                codes = set(it.wait().values())
+                wrong = [] if codes == {0} else [f"exit codes {codes} without a fault"]
+                return wrong + self._wrong_begins(before, step, allowed)
             if death:
-                _wait(lambda: processes[victim].poll() is not None)
+                self.what = f"chief dies at {death}"
+                it.until(lambda: victim in it.ended, self.what)
             else:
-                _wait(lambda: self._lines() != lines or processes[0].poll() is not None)
+                kill, after = self._random.choice(SIGNALS), self._random.uniform(0, 2.5)
+                self.what = f"{kill.name} to {victim} after {after:.1f} s"
+                count = len(it.events("chief 0"))
+                it.until(lambda: len(it.events("chief 0")) > count, self.what)
                 time.sleep(after)
-                os.kill(processes[victim].pid, kill)
+                it.send(victim, kill)
                 time.sleep(self._random.uniform(0, 2))
-        finally:
-            for process in processes:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        return self._check(expected, lines)
+        return self._wrong_begins(before, step, allowed)
+
+    def _death(self, victim: str) -> str:
+        """The place where the chief kills itself, or nothing for a signal."""
+        if victim != "chief 0" or self._random.random() >= 0.6:
+            return ""
+        place = self._random.choice(PLACES)
+        return f"{place}:{1 if place == 'begin' else self._random.randint(1, 3)}"
 
     @property
     def is_over(self) -> bool:
         return (self.folder / "final.json").exists()
 
     def final(self) -> Any:
+        """The weights and the states of the callbacks at the end."""
         return json.loads((self.folder / "final.json").read_text())
 
-    def _finish(self, processes: list[Any]) -> list[str]:
-        _wait(lambda: all(process.poll() is not None for process in processes))
-        codes = [process.poll() for process in processes]
-        return [] if not any(codes) else [f"exit codes {codes} without any fault"]
+    def _journals(self) -> list[Path]:
+        return sorted(self.folder.glob("*.jsonl"))
 
-    def _lines(self) -> dict[str, int]:
-        return {
-            path.stem: len(path.read_text().splitlines())
-            for path in self.folder.glob("*.jsonl")
-        }
-
-    def _journal(self, task: str) -> list[Any]:
-        lines = (self.folder / f"{task}.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+    def _journal(self, path: Path) -> list[Any]:
+        return [json.loads(line) for line in path.read_text().splitlines()]
 
     def _expected(self) -> tuple[int, list[Any]]:
         """The step of the newest checkpoint, and the states that may be beside it.
@@ -170,44 +118,40 @@ class Job:
             return 0, []
         name = index.read_text().splitlines()[0].split('"')[1]
         step, found = int(name.rpartition("-")[2]), []
-        for entry in self._journal("chief_0"):
-            if entry["what"] == "saving" and entry["step"] == step:
+        for entry in self._journal(self.folder / "chief_0.jsonl"):
+            what = entry["event"]
+            if what == "saving" and entry["step"] == step:
                 found = [entry]
-            elif found and entry["what"] == "begin":
+            elif found and what == "begin":
                 found.append(None)
             elif found and found[-1] is not None:
-                steps = sum(each["what"] == "step" for each in found)
-                if entry["what"] == "saving" or steps + (entry["what"] == "step") > 1:
-                    found.append(None)
-                else:
-                    found.append(entry)
+                steps = sum(each["event"] == "step" for each in found)
+                is_later = what == "saving" or steps + (what == "step") > 1
+                found.append(None if is_later else entry)
         return step, [each for each in found if each is not None]
 
-    def _check(self, expected: tuple[int, list[Any]], lines: Any) -> list[str]:
+    def _wrong_begins(
+        self, before: dict[str, int], step: int, allowed: list[Any]
+    ) -> list[str]:
         """Compares the state in which each task began with that of the checkpoint."""
-        step, allowed = expected
         wrong = []
-        for path in sorted(self.folder.glob("*.jsonl")):
+        for path in self._journals():
             task = path.stem
-            new = self._journal(task)[lines.get(task, 0) :]
-            began = next((entry for entry in new if entry["what"] == "begin"), None)
+            new = self._journal(path)[before.get(task, 0) :]
+            began = next((entry for entry in new if entry["event"] == "begin"), None)
             if began is None or not allowed or step == 0:
                 continue
             others_step = task != "chief_0" or self.kind in ("async", "sync")
             if began["step"] < step or (began["step"] > step and not others_step):
-                wrong.append(
-                    f"{task}: began at step {began['step']} in place of {step}"
-                )
+                wrong.append(f"{task}: began at step {began['step']}, not {step}")
             if began["epoch"] < step // 10:
                 wrong.append(f"{task}: epoch {began['epoch']} at step {began['step']}")
             if not any(_close(began["rate"], each["rate"]) for each in allowed):
                 rates = sorted({each["rate"] for each in allowed if each["rate"]})
                 wrong.append(f"{task}: rate {began['rate']}, expected one of {rates}")
-            if not any(began["state"] == each["state"] for each in allowed):
-                wrong.append(
-                    f"{task}: state {began['state']}, expected one of "
-                    f"{[each['state'] for each in allowed]}"
-                )
+            states = [each["state"] for each in allowed]
+            if began["state"] not in states:
+                wrong.append(f"{task}: state {began['state']}, expected one {states}")
         return wrong
 
 
@@ -215,12 +159,10 @@ def _close(a: float | None, b: float | None) -> bool:
     return b is None or (a is not None and abs(a - b) <= 1e-6 * abs(b))
 
 
-def _wait(done: Any) -> None:
-    began = idle_secs()
-    while not done():
-        if idle_secs() - began > DEADLINE_IDLE_SECS:
-            raise TimeoutError(f"nothing happened for {DEADLINE_IDLE_SECS:g} idle s")
-        time.sleep(0.02)
+def far_from_truth(final: Any) -> list[str]:
+    """A line if the weights of several workers are none of an undisturbed job."""
+    far = max(abs(a - b) for a, b in zip(final["weight"], TRUTH, strict=True))
+    return [] if far < TOLERANCE else [f"final weights {final['weight']}, not {TRUTH}"]
 
 
 def survive(
@@ -228,16 +170,29 @@ def survive(
     rounds: int,
     seed: int,
     folder: Path,
-    start: Start = started,
+    server: ForkServer,
     steps: int = STEPS,
 ) -> list[str]:
     """Disturbs a job for some rounds; returns what was wrong, a line for each fault."""
 
     def new(name: str, seed: int) -> Job:
-        return Job(kind, folder / name, seed, start, steps)
+        return Job(kind, folder / name, seed, server, steps)
 
     calm = new("calm", seed)
-    wrong = calm.run(disturbed=False)
+    # Several workers never make the same steps twice.
+    wrong = calm.run(disturbed=False) if kind == "one" else []
+
+    def compared() -> list[str]:
+        if not job.is_over:
+            return ["the job came to no end"]
+        if kind != "one":
+            return far_from_truth(job.final())
+        # A task that dies between a save and the later events of the same step loses
+        # these events. So `Counter` may be behind, but the weights may not.
+        ours, theirs = job.final(), calm.final()
+        same = ours["weight"] == theirs["weight"]
+        return [] if same else [f"final {ours}, undisturbed {theirs}"]
+
     job, generation, survived = new("job0", seed), 0, 0
     for number in range(rounds):
         found = job.run(disturbed=True)
@@ -245,36 +200,16 @@ def survive(
         print(f"round {number + 1}: {job.what}: {'; '.join(found) or 'ok'}", flush=True)
         wrong += found
         if job.is_over:
-            wrong += _compare(calm, job)
+            wrong += compared()
             generation += 1
             job = new(f"job{generation}", seed + generation)
-    found = job.run(disturbed=False)
-    wrong += [*found, *_compare(calm, job)]
+    wrong += [*job.run(disturbed=False), *compared()]
     print(f"{kind}: {survived} of {rounds} rounds survived", flush=True)
     return wrong
 
 
-def _compare(calm: Job, job: Job) -> list[str]:
-    """What differs between the end of a disturbed and of an undisturbed job."""
-    if not job.is_over:
-        return ["the job came to no end"]
-    ours, theirs = job.final(), calm.final()
-    if job.kind == "one":
-        # A task that dies between a save and the later events of the same step loses
-        # these events. So `Counter` may be behind, but the weights may not.
-        same = ours["weight"] == theirs["weight"]
-        found = [] if same else [f"final {ours}, undisturbed {theirs}"]
-    else:
-        pairs = zip(ours["weight"], theirs["weight"], strict=True)
-        far = max(abs(a - b) for a, b in pairs)
-        found = [] if far < TOLERANCE else [f"final weights differ by {far}"]
-    for line in found:
-        print(line, flush=True)
-    return found
-
-
 def main(
-    survive: Callable[[str, int, int, Path], list[str]],
+    survive: Callable[[str, int, int, Path, ForkServer], list[str]],
     kinds: Sequence[str],
     what: str,
     doc: str,
@@ -286,9 +221,9 @@ def main(
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", help="kept for inspection; else temporary")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, fork_server() as server:
         folder = Path(options.folder or temporary)
-        wrong = survive(options.kind, options.number, options.seed, folder)
+        wrong = survive(options.kind, options.number, options.seed, folder, server)
     for line in wrong:
         print(f"WRONG: {line}")
     print(f"{options.kind}: {options.number} {what}, {len(wrong)} faults")
@@ -296,4 +231,4 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(main(survive, KINDS, "rounds", __doc__))
+    sys.exit(main(survive, tuple(TASKS), "rounds", __doc__))

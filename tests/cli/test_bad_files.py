@@ -6,27 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from small_job import JOB
 
 from hookbridge.cli import main
 
-JOB = """
-import sys
-import numpy as np
-import tensorflow as tf
-import hookbridge as hb
-
-v1 = tf.compat.v1
-
-def model_fn(features, labels, mode):
-    loss = tf.reduce_mean((features * v1.get_variable("w", []) - labels) ** 2)
-    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
-        loss, v1.train.get_global_step())
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-def train_input_fn():
-    x = np.arange(8, dtype=np.float32)
-    return tf.data.Dataset.from_tensor_slices((x, x)).batch(4, drop_remainder=True)
-"""
 # Name -> words of the command, text added to the job, exit code, pattern of stderr.
 COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
     "unknown_tensor": (

@@ -10,30 +10,11 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from small_job import JOB
 
 from hookbridge.cli import main
 from hookbridge.loops.tasks.local_cluster import free_ports
 
-JOB = """
-import numpy as np
-import tensorflow as tf
-import hookbridge as hb
-
-v1 = tf.compat.v1
-batch_size = 8
-
-def model_fn(features, labels, mode):
-    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer())
-    loss = tf.reduce_mean((features * weight - labels) ** 2)
-    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
-        loss, v1.train.get_global_step())
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-def train_input_fn():
-    x = np.arange(48, dtype=np.float32)
-    return tf.data.Dataset.from_tensor_slices((x, x)).batch(
-        batch_size, drop_remainder=True)
-"""
 GUEST = """
 class Epochs(tf.keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):

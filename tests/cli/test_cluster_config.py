@@ -82,31 +82,22 @@ def test_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_local_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(CUSTOM)
-    program = "import os; print(os.environ['TF_CONFIG'])"
+    program = "import os, sys; print(os.environ.get('TF_CONFIG'), *sys.argv[1:])"
     command = [sys.executable, "-c", program]
-    assert main(["cluster", f"--config={path}", "--", *command]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    tasks = {line.partition("] ")[0].lstrip("[") for line in lines}
-    assert {"chief 0", "worker 0", "worker 1", "worker 2"} <= tasks
-    jobs = json.loads(lines[0].partition("] ")[2])["cluster"]
+    tasks = []
+    for flags in ([], ["--tf1_flags"]):
+        assert main(["cluster", f"--config={path}", *flags, "--", *command]) == 0
+        lines = [ln.partition("] ") for ln in capsys.readouterr().out.splitlines()]
+        tasks.append({name.lstrip("["): said for name, _, said in lines})
+    by_config, by_flags = tasks
+    trainers = {"chief 0", "worker 0", "worker 1", "worker 2"}
+    assert by_config.keys() >= trainers <= by_flags.keys()
+    jobs = json.loads(by_config["chief 0"])["cluster"]
     sizes = {job: len(hosts) for job, hosts in jobs.items()}
     assert sizes == {"chief": 1, "worker": 3, "ps": 2}
-
-
-def test_flags_of_tf1_in_a_cluster_of_a_config(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(CUSTOM)
-    flags = [f"--config={path}", "--tf1_flags"]
-    assert main(["cluster", *flags, "--evaluator", "--", "python"]) == 2
-    assert "--tf1_flags and --evaluator" in capsys.readouterr().err
-    command = [sys.executable, "-c", "import sys; print(sys.argv[1:])"]
-    assert main(["cluster", *flags, "--", *command]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    (chief,) = (line for line in lines if line.startswith("[chief 0] "))
-    assert "'--job_name=worker', '--task_index=0'" in chief
-    assert chief.count("localhost:") == 6  # a chief, 3 workers, 2 servers
+    config, servers, workers, *place = by_flags["chief 0"].split()
+    assert place == ["--job_name=worker", "--task_index=0"] and config == "None"
+    assert (servers + workers).count("localhost:") == 6
 
 
 def strict(schema: Any) -> Any:
@@ -311,24 +302,29 @@ def test_bad_files(
     assert message in err
 
 
-def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(CUSTOM)
-    assert to_tfjob(path, "--name=digits") == 2
-    assert "without --image" in capsys.readouterr().err
-    assert to_tfjob(path, "--image=x", "--name=No_Name") == 2
-    assert "--name='No_Name'" in capsys.readouterr().err
-    assert to_tfjob(path, "--image=x", "--volume=models") == 2
-    assert "--volume='models'; expected the name of a Pers" in capsys.readouterr().err
-    assert to_tfjob(path, "--image=x", "--num_workers=2") == 2
-    assert "--config and --num_workers" in capsys.readouterr().err
-    assert to_tfjob(path, "--image=x", "--tf1_flags") == 2
-    assert "--to=tfjob and --tf1_flags" in capsys.readouterr().err
-    assert main(["cluster", f"--config={path}", "--image=x", "--", "python"]) == 2
-    assert "--to=local and --image" in capsys.readouterr().err
-    assert main(["cluster", "--name=x", "--", "python"]) == 2
-    assert "--to=local and --name" in capsys.readouterr().err
-    assert main(["cluster", "--to=slurm", "--image=x", "--", "python"]) == 2
-    assert "--to=slurm and --image" in capsys.readouterr().err
-    assert to_tfjob(tmp_path / "none.yaml") == 2
-    assert "does not exist" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--config=config.yaml --to=tfjob", "without --image"),
+        ("--to=tfjob --image=x --name=No_Name", "--name='No_Name'"),
+        ("--to=tfjob --image=x --volume=models", "--volume='models'; expected the na"),
+        ("--config=config.yaml --num_workers=2", "--config and --num_workers"),
+        ("--config=config.yaml --tf1_flags --evaluator", "--tf1_flags and --evaluator"),
+        ("--to=tfjob --image=x --tf1_flags", "--to=tfjob and --tf1_flags"),
+        ("--config=config.yaml --image=x", "--to=local and --image"),
+        ("--name=x", "--to=local and --name"),
+        ("--to=slurm --image=x", "--to=slurm and --image"),
+        ("--config=none.yaml", "does not exist"),
+    ],
+)
+def test_bad_flags(
+    flags: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text(CUSTOM)
+    assert main(["cluster", *flags.split(), "--", "python"]) == 2
+    assert message in capsys.readouterr().err

@@ -11,6 +11,8 @@ import tensorflow as tf
 from cluster_processes import job
 from fork_server import ForkServer
 
+import hookbridge as hb
+
 MAX_STEPS = 500
 TASKS = ["ps", "chief", "worker", "evaluator"]
 
@@ -71,3 +73,17 @@ def test_evaluator_evaluated_the_last_checkpoint(finished: Any) -> None:
     it, _ = finished
     steps = {step for step, _, _ in scenarios.events(it.folder / "model" / "eval")}
     assert max(steps) >= MAX_STEPS
+
+
+def test_estimators_that_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = hb.loops.ClusterConfig(
+        {"chief": ("h:1",), "worker": ("h:2",)}, "evaluator", 0
+    )
+    monkeypatch.setenv("TF_CONFIG", config.to_json())
+    estimator = hb.estimator.Estimator(lambda features, labels, mode: None)
+    specs = (
+        hb.estimator.TrainSpec(lambda: None, max_steps=1),
+        hb.estimator.EvalSpec(lambda: None),
+    )
+    with pytest.raises(hb.errors.InvalidArgumentError, match="expected also 'ps'"):
+        hb.loops.train_and_evaluate(estimator, *specs)

@@ -47,7 +47,7 @@ def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
     found = {}
     for name in ("fit", "session"):
         guests = [
-            v1.train.StopAtStepHook(last_step=10),
+            *(v1.train.StopAtStepHook(last_step=step) for step in (10, 20)),
             keras.callbacks.CSVLogger(str(tmp_path / name / "log.csv")),
         ]
         with hb.record(guests, tmp_path / name, title=f"Mine in {name}") as page:
@@ -64,6 +64,9 @@ def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
         assert account.guests["StopAtStepHook"].kind == "hook", name
         assert account.counts("StopAtStepHook")["before_run"] == 10
         assert account.counts("CSVLogger")["on_epoch_end"] == 2
+        # Guests of one class have rows of their own.
+        both = ["StopAtStepHook", "StopAtStepHook 2", "CSVLogger"]
+        assert list(account.guests) == both
     # The guests are as they were before.
     assert not {"after_run", "on_epoch_end"} & {k for g in guests for k in vars(g)}
 
@@ -72,14 +75,6 @@ def test_a_failed_run_has_a_page_too(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), hb.record([], tmp_path) as page:
         raise ZeroDivisionError
     assert page.exists()
-
-
-def test_guests_of_one_class_have_rows_of_their_own(keras: Any, tmp_path: Path) -> None:
-    guests = [v1.train.StopAtStepHook(last_step=step) for step in (3, 4)]
-    with hb.record(guests, tmp_path):
-        fit(keras, guests, guests)
-    (account,) = accounts(tmp_path)
-    assert list(account.guests) == ["StopAtStepHook", "StopAtStepHook 2"]
 
 
 def test_waiting_is_no_work_of_the_bridge(keras: Any, tmp_path: Path) -> None:

@@ -80,26 +80,12 @@ def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
         assert f'id="{anchor}"' not in bare
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "whole", "expected"),
-    [
-        (0, 22, True, [0, 10, 20, 30]),
-        (0, 2, True, [0, 1, 2]),
-        (0.56, 0.99, False, [0.4, 0.6, 0.8, 1.0]),
-        (5, 5, False, [5]),
-    ],
-)
-def test_axes_have_round_numbers(
-    low: float, high: float, whole: bool, expected: list[float]
-) -> None:
-    assert svg.ticks(low, high, whole=whole) == expected
-
-
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     points = [(float(i), 0.0) for i in range(10_001)]
     few = charts.thinned(points)
     assert len(few) <= 402 and few[0] == points[0] and few[-1] == points[-1]
     assert charts.thinned(points[:3]) == points[:3]
+    assert svg.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
 
 
 def test_open_takes_the_browser_that_the_user_names(
@@ -114,11 +100,7 @@ def test_open_takes_the_browser_that_the_user_names(
     path = write_html(RunReport("t", "s", []), tmp_path)
     assert open_report(path) == f"Opened {path.as_uri()}"
     assert (tmp_path / "opened").read_text().strip() == path.as_uri()
-
-
-def test_a_machine_without_a_browser_is_told_where_the_report_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # A machine without a browser.
     monkeypatch.setattr("webbrowser._tryorder", [])
-    line = open_report(tmp_path / "report.html")
+    line = open_report(path)
     assert line.startswith("No browser was found") and "report.html" in line

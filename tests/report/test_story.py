@@ -86,8 +86,6 @@ def test_pictures_hold_every_guest_event_and_number() -> None:
     assert over_time.count('class="mark"') == 2  # `begin` and `end`
     assert over_time.count('class="epoch"') == 2
     assert over_time.count('class="band"') == 4  # far apart on this scale
-
-
-def test_a_guest_without_events_keeps_its_row() -> None:
+    # A guest without events keeps its row.
     assert ">C</text>" in story_picture.picture(account([]))
     assert ">C</text>" in timeline.picture(account([]), 0, 0)

@@ -13,7 +13,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
-from job_events import OPTIONS, Steps, Stopper, note, one_of_each_role  # noqa: E402
+from job_events import Steps, Stopper, one_of_each_role  # noqa: E402
+from job_notes import OPTIONS, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 

@@ -1,29 +1,17 @@
-"""What the tasks of the test clusters share: their options, events and guests."""
+"""What the tasks of the test clusters share: their guests."""
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from idle_clock import idle_secs
+from job_notes import OPTIONS, note
 
 import hookbridge as hb
 from hookbridge.adapters.guests import roles
 
 v1 = tf.compat.v1
-EVENTS = Path(sys.argv[1])
-OPTIONS = dict(each.split("=", 1) for each in sys.argv[2:] if "=" in each)
-
-
-def note(event: str, **values: Any) -> None:
-    """Writes an event, with times by clocks that all processes of a machine share."""
-    at = {"at": time.monotonic(), "idle": idle_secs()}
-    with EVENTS.open("a") as file:
-        file.write(json.dumps({"event": event, **at, **values}) + "\n")
 
 
 class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -51,7 +39,9 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        note("end", step=int(session.run(self.step)))
+        weights = {v.op.name: v for v in v1.trainable_variables()}
+        values = {name: value.tolist() for name, value in session.run(weights).items()}
+        note("end", step=int(session.run(self.step)), values=values)
 
 
 class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]

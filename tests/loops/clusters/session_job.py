@@ -17,11 +17,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import tensorflow as tf  # noqa: E402
-from job_events import OPTIONS, Steps, Stopper, note  # noqa: E402
+from job_events import Steps, Stopper  # noqa: E402
+from job_notes import OPTIONS, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 
 v1 = tf.compat.v1
+DEVICES = ("/device:CPU:0", "/device:CPU:1")
 
 
 def build(cluster: Any) -> tuple[Any, list[Any]]:
@@ -34,23 +36,39 @@ def build(cluster: Any) -> tuple[Any, list[Any]]:
         x, y = iterator.get_next()
     if "nan" in OPTIONS:
         y = y / float(OPTIONS["nan"])
-    slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
-    offset = v1.get_variable("offset", [], initializer=v1.zeros_initializer())
-    loss = tf.identity(tf.reduce_mean((x * slope + offset - y) ** 2), name="loss")
-    v1.losses.add_loss(loss)
-    optimizer = v1.train.AdamOptimizer(0.01)
-    hooks: list[Any] = []
-    if "aggregate" in OPTIONS:
-        optimizer = v1.train.SyncReplicasOptimizer(
-            optimizer, int(OPTIONS["aggregate"]), total_num_replicas=cluster.num_workers
-        )
     step = v1.train.get_or_create_global_step()
-    train_op = optimizer.minimize(loss, global_step=step)
-    if "aggregate" in OPTIONS:
-        hooks.append(optimizer.make_session_run_hook(cluster.is_chief))
+    synchronous: list[Any] = []
+
+    def line(features: Any, labels: Any, mode: str) -> Any:
+        slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
+        offset = v1.get_variable("offset", [], initializer=v1.zeros_initializer())
+        error = (features * slope + offset - labels) ** 2
+        loss = tf.identity(tf.reduce_mean(error), name="loss")
+        optimizer = v1.train.AdamOptimizer(0.01)
+        if "aggregate" in OPTIONS and cluster.num_workers > 1:
+            replicas, total = int(OPTIONS["aggregate"]), cluster.num_workers
+            optimizer = v1.train.SyncReplicasOptimizer(optimizer, replicas, total)
+            synchronous.append(optimizer)
+        return hb.loops.TowerSpec(loss, train_op=optimizer.minimize(loss, step))
+
+    if "towers" in OPTIONS:
+        spec = hb.replicate_model_fn(line, DEVICES)(x, y, "train")
+        note_places()
+    else:
+        spec = line(x, y, "train")
+        v1.losses.add_loss(spec.loss)
+    hooks = [o.make_session_run_hook(cluster.is_chief) for o in synchronous[:1]]
     if "nan" in OPTIONS:
-        hooks.append(v1.train.NanTensorHook(loss))
-    return train_op, hooks
+        hooks.append(v1.train.NanTensorHook(spec.loss))
+    return spec.train_op, hooks
+
+
+def note_places() -> None:
+    """Notes where the variables are, and which devices compute."""
+    operations = v1.get_default_graph().get_operations()
+    towers = {op.device for op in operations if op.type == "Pow"}
+    places = {v.op.name: v.device for v in v1.trainable_variables()}
+    note("placement", variables=places, towers=sorted(towers))
 
 
 def train(cluster: Any) -> None:
@@ -107,13 +125,18 @@ def main() -> None:
     time.sleep(float(OPTIONS.get("late_secs", "0")))
     note("start", pid=os.getpid())
     config = json.loads(os.environ["TF_CONFIG"])
-    if config["task"]["type"] == "evaluator":
+    if config and config["task"]["type"] == "evaluator":
         evaluate()
         return
     if "plain" in OPTIONS:
         plain(config)
         return
-    cluster = hb.loops.SessionCluster(lost_secs=float(OPTIONS.get("lost_secs", "8")))
+    cluster = hb.loops.SessionCluster(
+        session_config=hb.loops.session_config(DEVICES)
+        if "towers" in OPTIONS
+        else None,
+        lost_secs=float(OPTIONS.get("lost_secs", "8")),
+    )
     try:
         with cluster:
             if cluster.is_server:
