@@ -110,7 +110,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,release,keras2,estimator,migrate,contrib]" tensorflow
+	    ".[test,lint,docs,release,keras2,estimator,contrib]" tensorflow
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.
@@ -118,7 +118,7 @@ $(TF215)/.installed: $(PACKAGING)
 	@echo "Installing TensorFlow 2.15.1 into $(TF215); takes minutes once."
 	"$(PYTHON_215)" -m venv --clear $(TF215)
 	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,contrib,migrate]" "tensorflow==2.15.1"
+	    ".[test,contrib]" "tensorflow==2.15.1"
 	@touch $@
 
 clean:

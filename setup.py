@@ -72,8 +72,6 @@ EXTRAS = {
     "keras2": ["tf_keras"],
     # The TensorBoard callback writes with it; TF >= 2.20 does not install it.
     "tensorboard": ["tensorboard"],
-    # For `hookbridge migrate rewrite`; `scan` needs nothing.
-    "migrate": ["libcst>=1.8"],
     # Implements tf.contrib's slim, layers, framework, losses and metrics.
     "contrib": ["tf_slim>=1.1"],
     # For `hookbridge cluster --config=config.yaml` and the manifests of Kubernetes.

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "versions.md"
-EXTRAS = ".[test,keras2,estimator,migrate,contrib]"
+EXTRAS = ".[test,keras2,estimator,contrib]"
 # The nightly packages have names of their own, which the extras do not ask for.
 NIGHTLY = (
-    *(".[test,migrate]", "tensorflow-estimator==2.15.0"),
+    *(".[test]", "tensorflow-estimator==2.15.0"),
     *("tf-nightly", "tf_keras-nightly"),
 )
 TESTS = (

@@ -12,7 +12,6 @@ from hookbridge import errors
 DISTRIBUTION = "tf-hookbridge"
 # Module -> its distribution, and the extra that brings it.
 MODULES = {
-    "libcst": ("LibCST", "migrate"),
     "tensorboard": ("tensorboard", "tensorboard"),
     "tensorflow": ("TensorFlow", "tensorflow"),
     "tensorflow_estimator": ("tensorflow-estimator", "estimator"),

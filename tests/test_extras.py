@@ -24,7 +24,6 @@ def promised(root: Path) -> dict[str, list[str]]:
 
 
 MODULES = {
-    "libcst": "migrate",
     "tensorboard": "tensorboard",
     "tensorflow": "tensorflow",
     "tensorflow_estimator": "estimator",

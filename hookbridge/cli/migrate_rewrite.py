@@ -57,8 +57,6 @@ def run(values: Values) -> int:
     if values.write:
         reason = "--check tells what a write would change"
         values.refuse(["check"], "--write", reason)
-    # The next import needs LibCST. Without it, this name raises and says how to get it.
-    _ = migrate.rewrite
     from hookbridge.migrate.rewriting import files
 
     counts: Counter[str] = Counter()

@@ -17,24 +17,20 @@ rooms `rewriting` and `rewrites` change code.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from hookbridge import extras
-from hookbridge.lazy import attach
 from hookbridge.migrate.findings import Finding, Report, Unread
+from hookbridge.migrate.rewrites.registry import REWRITES
+from hookbridge.migrate.rewriting.results import Rewritten
+from hookbridge.migrate.rewriting.rule import RewriteRule
+from hookbridge.migrate.rewriting.source import rewrite
 from hookbridge.migrate.scanning import scan
 
-if TYPE_CHECKING:
-    from hookbridge.migrate.rewrites.registry import REWRITES as REWRITES
-    from hookbridge.migrate.rewriting.results import Rewritten as Rewritten
-    from hookbridge.migrate.rewriting.rule import RewriteRule as RewriteRule
-    from hookbridge.migrate.rewriting.source import rewrite as rewrite
-
-_NEEDING_LIBCST, _lookup = attach(globals())
-__all__ = ("Finding", "Report", "Unread", "scan", *_NEEDING_LIBCST)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NEEDING_LIBCST:
-        extras.check("libcst", f"`hookbridge.migrate.{name}`")
-    return _lookup(name)
+__all__ = [
+    "REWRITES",
+    "Finding",
+    "Report",
+    "RewriteRule",
+    "Rewritten",
+    "Unread",
+    "rewrite",
+    "scan",
+]

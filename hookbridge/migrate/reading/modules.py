@@ -53,16 +53,6 @@ class Module:
         return guards.guarded(self.source.nodes)
 
     @functools.cached_property
-    def guarded_lines(self) -> frozenset[int]:
-        """The lines of the imports among them."""
-        return frozenset(
-            node.lineno
-            for node in self.source.nodes
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            and id(node) in self.guarded
-        )
-
-    @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
         return examine(self.source, self.names, self.guarded)

@@ -100,7 +100,7 @@ class Names:
         self.aliases: dict[str, ast.stmt] = {}
         self._package = package
         self._top = Scope()
-        self._roots: dict[tuple[int, int], Scope] = {}
+        self._roots: dict[ast.Name, Scope] = {}
         self._walk(tree, self._top)
         self.bound = {
             name: value
@@ -119,7 +119,7 @@ class Names:
         for child in ast.iter_child_nodes(node):
             inner = scope
             if isinstance(child, ast.Name):
-                self._roots[child.lineno, child.col_offset] = scope
+                self._roots[child] = scope
                 if not isinstance(child.ctx, ast.Load):
                     scope.others[child.id] += 1
             elif isinstance(child, ast.Import | ast.ImportFrom):
@@ -185,19 +185,19 @@ class Names:
             node = node.value
         if not isinstance(node, ast.Name):
             return None
-        root = self.at(node.lineno, node.col_offset, node.id)
+        root = self._meant(node)
         return None if root is None else ".".join([root, *reversed(parts)])
 
-    def at(self, line: int, column: int, name: str) -> str | None:
-        """What a name means at a place; None if no import gives it its value."""
-        scope = self._roots.get((line, column))
+    def _meant(self, node: ast.Name) -> str | None:
+        """What a name is given by an import, if that is certain."""
+        scope = self._roots.get(node)
         while scope is not None and scope is not self._top:
-            if name in scope.imported:
-                return scope.value(name)
-            if name in scope.others:
+            if node.id in scope.imported:
+                return scope.value(node.id)
+            if node.id in scope.others:
                 return None
             scope = scope.above
-        return self.bound.get(name)
+        return self.bound.get(node.id)
 
     def of(self, node: ast.AST) -> str | None:
         """The canonical dotted name of an expression, or None."""

@@ -20,6 +20,7 @@ from hookbridge.migrate.reading import notebooks
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Folders that hold no code of the user's own.
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
 
@@ -129,6 +130,11 @@ def parsed(
         tree = ast.parse(text)
     nodes = tuple(ast.walk(tree))
     return Source(file, text, tree, nodes, content, encoding, notebook)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines that Python counts, with their ends."""
+    return _LINES.findall(text)
 
 
 def why(error: SyntaxError) -> str:

@@ -12,78 +12,87 @@ need `steps_per_epoch`, which nobody can see: a comment says so.
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
+import functools
+from collections import Counter
 
 from hookbridge.migrate.codes import CODES
-from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS, KERAS_LOOPS
+from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS, KERAS_LOOPS, last_name
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.todos import comment
 
 NAME = "guest-lists"
 _EPOCHS = "STEPS_PER_EPOCH"
+_GROWING = ("append", "extend", "insert")
 
 
-def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
+def apply(node: ast.Call, context: Context) -> None:
     """Wraps the lists of one call."""
-    if len(old.args) != len(new.args):
-        return new  # another rule has replaced the call
-    arguments = list(new.args)
-    for number, (before, argument) in enumerate(zip(old.args, new.args, strict=True)):
-        items = _items(before.value, context) or [before.value]
-        kinds = {_kind(item, context) for item in items}
-        word = "" if argument.keyword is None else argument.keyword.value
-        if word == "callbacks" and _callee(old) in KERAS_LOOPS:
+    for argument in node.keywords:
+        value = argument.value
+        kinds = {_kind(item, context) for item in _items(value, context) or [value]}
+        if argument.arg == "callbacks" and last_name(node.func) in KERAS_LOOPS:
             function = "as_callbacks" if kinds & {"hook", "listener"} else ""
-        elif word in HOOK_ARGUMENTS and word != "saving_listeners":
+        elif argument.arg in HOOK_ARGUMENTS and argument.arg != "saving_listeners":
             function = "as_hooks" if "callback" in kinds else ""
         else:
             continue
         if function == "as_hooks":
-            context.comment(old, comment(_EPOCHS, CODES[_EPOCHS].message))
+            context.comment(node, comment(_EPOCHS, CODES[_EPOCHS].message))
         if function:
             name = context.imports.expression(f"hookbridge.{function}")
-            value = cst.Call(cst.parse_expression(name), [cst.Arg(argument.value)])
-            context.edit(NAME, before.value, value)
-            arguments[number] = argument.with_changes(value=value)
-    return new.with_changes(args=arguments)
+            context.wrap(NAME, value, f"{name}(", ")")
 
 
-def _callee(node: cst.Call) -> str:
-    """The last part of the name that is called."""
-    function = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-    return function.value if isinstance(function, cst.Name) else ""
-
-
-def _kind(node: cst.BaseExpression, context: Context) -> str | None:
+def _kind(node: ast.expr, context: Context) -> str | None:
     """ "hook", "listener", "callback", or None where it is not certain."""
-    if isinstance(node, cst.Name):
-        value = context.value_of(node.value)
+    if isinstance(node, ast.Name):
+        value = _values(context.source).get(node.id)
         return None if value is None else _kind(value, context)
-    if not isinstance(node, cst.Call):
+    if not isinstance(node, ast.Call):
         return None
-    own = node.func.value if isinstance(node.func, cst.Name) else ""
+    own = node.func.id if isinstance(node.func, ast.Name) else ""
     dotted = f"{context.source.dotted}.{own}" if own else ""
-    return context.guests.kind(context.names.raw(node.func), dotted)
+    return context.guests.kind(context.source.names.raw(node.func), dotted)
 
 
-def _items(node: cst.BaseExpression, context: Context) -> list[cst.BaseExpression]:
+def _items(node: ast.expr, context: Context) -> list[ast.expr]:
     """The items of the lists in an expression that the code shows."""
-    if isinstance(node, cst.Name):
-        value = context.value_of(node.value)
-        is_list = isinstance(value, cst.List | cst.Tuple | cst.BinaryOperation)
+    if isinstance(node, ast.Name):
+        value = _values(context.source).get(node.id)
+        is_list = isinstance(value, ast.List | ast.Tuple | ast.BinOp)
         return _items(value, context) if value is not None and is_list else []
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_items(node.left, context), *_items(node.right, context)]
-    if isinstance(node, cst.List | cst.Tuple):
-        return [element.value for element in node.elements]
-    return []
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else []
+
+
+@functools.lru_cache(maxsize=1)
+def _values(module: Module) -> dict[str, ast.expr]:
+    """The values of names that are given exactly one in the whole file."""
+    values: dict[str, ast.expr] = {}
+    times: Counter[str] = Counter()
+    for node in module.source.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            times[node.id] += 1
+        elif isinstance(node, ast.arg):
+            times[node.arg] += 1
+        elif isinstance(node, ast.Call) and last_name(node.func) in _GROWING:
+            # What the list holds is not certain any more.
+            times[ast.unparse(node.func).rpartition(".")[0]] += 2
+        elif isinstance(node, ast.Assign):
+            used = {last_name(inner) for inner in ast.walk(node.value)}
+            names = {t.id for t in node.targets if isinstance(t, ast.Name)}
+            values.update(dict.fromkeys(names - used, node.value))
+    return {name: value for name, value in values.items() if times[name] == 1}
 
 
 RULE = RewriteRule(
     name=NAME,
     summary="Hooks given to `fit` and callbacks given to sessions are carried there.",
-    nodes=(cst.Call,),
+    nodes=(ast.Call,),
     apply=apply,
     words=("callbacks", "hooks"),
 )

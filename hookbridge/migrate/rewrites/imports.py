@@ -11,20 +11,16 @@ stay as they are.
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
-import libcst as cst
+from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.reading.names import canonical
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.imports import module_of
-from hookbridge.migrate.rewriting.renaming import living
 from hookbridge.migrate.rewriting.rule import RewriteRule
-from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
 
 NAME = "imports"
 # Below these no `from X import` works: Python's import system has no such modules.
@@ -34,49 +30,40 @@ _NO_MODULES = (
 )
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(NamedTuple):
     """One name that an import binds."""
 
-    node: cst.Import | cst.ImportFrom
-    alias: cst.ImportAlias  # the part of it that binds the name
+    node: ast.Import | ast.ImportFrom
+    alias: ast.alias  # the part of it that binds the name
     bound: str
     full: str  # the canonical dotted name of what is imported
 
 
-def imported(node: cst.CSTNode) -> Iterator[Imported]:
+def imported(node: ast.AST) -> Iterator[Imported]:
     """Each name that an import binds; nothing for other nodes."""
-    if isinstance(node, cst.Import):
+    if isinstance(node, ast.Import):
         for alias in node.names:
-            name = dotted(alias.name) or ""
-            bound = imported_as(alias) or name.partition(".")[0]
-            yield Imported(node, alias, bound, canonical(name))
-    elif (
-        isinstance(node, cst.ImportFrom)
-        and node.module is not None
-        and not node.relative
-        and not isinstance(node.names, cst.ImportStar)
-    ):
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield Imported(node, alias, bound, canonical(alias.name))
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         for alias in node.names:
-            if isinstance(alias.name, cst.Name):
-                bound = imported_as(alias) or alias.name.value
-                full = canonical(f"{dotted(node.module)}.{alias.name.value}")
-                yield Imported(node, alias, bound, full)
+            if alias.name != "*":
+                full = canonical(f"{node.module}.{alias.name}")
+                yield Imported(node, alias, alias.asname or alias.name, full)
 
 
 def lines_for(name: Imported, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    full = context.names.meant(name.full)
+    full = context.meant(name.full)
     become = context.fate(full)
     if become is None:
         return None
     is_contrib = full.startswith("tf.contrib")
     if context.is_guarded(name.node) and (is_contrib or become.code == "LOST_NAME"):
         return None
-    if isinstance(name.node, cst.Import) and imported_as(name.alias) is None:
+    if isinstance(name.node, ast.Import) and name.alias.asname is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
-        root = name.bound
-        return [f"import {root}"] if root == "tensorflow" else None
+        return ["import tensorflow"] if name.bound == "tensorflow" else None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
         if become.living == full:
@@ -98,104 +85,61 @@ def _lines(bound: str, name: str, context: Context) -> list[str]:
         hb = context.imports.here("hookbridge")
         rest = name.partition(".")[2]
         return [f"import hookbridge as {hb}", f"{bound} = {hb}.{rest}"]
-    root, _, rest = parent.partition(".")
-    parent = f"{module_of(root)}.{rest}" if rest else module_of(root)
+    root, dot, rest = parent.partition(".")
     tail = "" if bound == last else f" as {bound}"
-    return [f"from {parent} import {last}{tail}"]
+    return [f"from {module_of(root)}{dot}{rest} import {last}{tail}"]
 
 
 def _all_uses_are_renamed(name: Imported, context: Context) -> bool:
     """Whether nothing needs the imported name once the rules have renamed its uses."""
-    uses = [
-        chain
-        for chain in context.chains
-        if (dotted(chain) or "").partition(".")[0] == name.bound
-    ]
-    for use in uses:
-        new = living(use, context) if isinstance(use, cst.Attribute) else None
-        if new is None or new.code not in context.codes:
-            return False
-    return bool(uses)
+    is_used = False
+    for node in context.source.source.nodes:
+        if isinstance(node, ast.Name) and node.id == name.bound:
+            is_used, use = True, node
+            while context.is_part(use):
+                use = context.parents[use]
+            new = context.living(use) if isinstance(use, ast.Attribute) else None
+            if new is None or new.code not in context.codes:
+                return False
+    return is_used
 
 
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
-    for name in (one for node in context.import_nodes for one in imported(node)):
-        guarded = context.is_guarded(name.node)
+    bound = context.imports.bound
+    for name in (one for node in context.source.source.nodes for one in imported(node)):
         lines = lines_for(name, context)
         if lines is None:
-            if guarded and name.full.startswith("tf.contrib"):
+            if context.is_guarded(name.node) and name.full.startswith("tf.contrib"):
                 context.kept.add(name.bound)
         elif lines and lines != [f"import {name.bound}"]:
             context.kept.add(name.bound)
-            new = fate(context.names.meant(name.full), context.target)
-            if new is not None and name.bound in context.imports.bound:
-                context.imports.bind(name.bound, new.living)
+            new = fate(context.meant(name.full), context.target)
+            if new is not None and name.bound in bound:
+                bound[name.bound] = new.living
         elif not lines:
-            context.imports.forget(name.bound)
+            bound.pop(name.bound, None)
 
 
-def apply(
-    old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
-) -> Any:
-    """Replaces the imports of one line."""
-    lines: list[str] = []
-    changed = False
-    for small in old.body:
-        replaced = _replaced(small, context)
-        changed |= replaced is not None
-        lines += [context.code(small).rstrip("; ")] if replaced is None else replaced
-    if not changed:
-        return new
-    lines = list(dict.fromkeys(lines))
-    context.edit(NAME, old, "\n".join(lines))
-    if not lines:
-        return _removed(old, new, context)
-    statements = [
-        cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine)
-        for line in lines
-    ]
-    statements[0] = statements[0].with_changes(leading_lines=new.leading_lines)
-    statements[-1] = statements[-1].with_changes(
-        trailing_whitespace=new.trailing_whitespace
-    )
-    return cst.FlattenSentinel(statements)
-
-
-def _replaced(small: cst.BaseSmallStatement, context: Context) -> list[str] | None:
-    """The lines for one import; None if it stays as it is."""
-    if not isinstance(small, cst.Import | cst.ImportFrom):
-        return None
-    pairs = [(one, lines_for(one, context)) for one in imported(small)]
+def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
+    """Replaces one import."""
+    pairs = [(one, lines_for(one, context)) for one in imported(node)]
     if all(lines is None for _, lines in pairs):
-        return None
-    staying = [one.alias for one, lines in pairs if lines is None]
-    result = []
-    if staying:
-        last = staying[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        rest = small.with_changes(names=[*staying[:-1], last])
-        result.append(context.code(rest).rstrip("; "))
-    for _, lines in pairs:
-        result += lines or []
-    return result
-
-
-def _removed(
-    old: cst.SimpleStatementLine, new: cst.SimpleStatementLine, context: Context
-) -> Any:
-    """Removes the line; writes `pass` if its block would be empty."""
-    block = context.parent(old)
-    if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
-        return new.with_changes(body=[cst.Pass()])
-    if any(line.comment for line in new.leading_lines):
-        return new.with_changes(body=[cst.Pass()])
-    return cst.RemoveFromParent()
+        return
+    lines = [line for _, held in pairs for line in held or ()]
+    staying = [one.alias for one, held in pairs if held is None]
+    if isinstance(node, ast.Import):
+        rest: ast.stmt = ast.Import(staying)
+    else:
+        rest = ast.ImportFrom(node.module, staying, 0)
+    lines = [ast.unparse(rest), *lines] if staying else lines
+    context.replace_statement(NAME, node, list(dict.fromkeys(lines)))
 
 
 RULE = RewriteRule(
     name=NAME,
     summary="Imports of names that died import the living ones.",
-    nodes=(cst.SimpleStatementLine,),
+    nodes=(ast.Import, ast.ImportFrom),
     apply=apply,
     words=("tensorflow", "collections", "numpy", "time"),
     prepare=prepare,

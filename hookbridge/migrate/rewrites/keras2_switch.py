@@ -12,7 +12,7 @@ into the main file of a program. `hookbridge run` decides the same.
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -21,21 +21,19 @@ NAME = "keras2-switch"
 VARIABLE = "TF_USE_LEGACY_KERAS"
 
 
-def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
+def apply(node: ast.Module, context: Context) -> None:
     """Asks `Imports` for the two lines above all other imports."""
-    if not any(f.code == "KERAS2" for f in context.findings):
-        return new
-    switch = f'os.environ.setdefault("{VARIABLE}", "1")'
-    context.imports.first += ["import os", switch]
-    note = "needs tf_keras; has to run before anything imports Keras"
-    context.edit(NAME, old.body[0], switch, note)
-    return new
+    if any(f.code == "KERAS2" for f in context.findings):
+        switch = f'os.environ.setdefault("{VARIABLE}", "1")'
+        context.imports.first += ["import os", switch]
+        note = "needs tf_keras; has to run before anything imports Keras"
+        context.note(NAME, node, "", switch, note)
 
 
 RULE = RewriteRule(
     name=NAME,
     summary="Programs that need Keras 2 say so before TensorFlow loads.",
-    nodes=(cst.Module,),
+    nodes=(ast.Module,),
     apply=apply,
     codes=("KERAS2",),
 )

@@ -24,15 +24,11 @@ version 1 has stay. tf_slim is a package of its own (`pip install tf_slim`).
 
 from __future__ import annotations
 
-from typing import Any
-
-import libcst as cst
+import ast
 
 from hookbridge.migrate.reading.names import canonical
-from hookbridge.migrate.rewriting.context import Context
-from hookbridge.migrate.rewriting.renaming import living
+from hookbridge.migrate.rewriting.context import Context, root_of
 from hookbridge.migrate.rewriting.rule import RewriteRule
-from hookbridge.migrate.rewriting.tree_names import dotted
 
 NAME = "names"
 CODES = (
@@ -41,42 +37,36 @@ CODES = (
 )
 
 
-def apply(old: cst.Attribute, new: cst.Attribute, context: Context) -> Any:
-    """Changes an outermost chain of names."""
-    outcome = living(old, context)
+def apply(node: ast.Attribute, context: Context) -> None:
+    """Changes an outermost dotted name."""
+    outcome = context.living(node)
     if outcome is None or outcome.code not in CODES:
-        return new
-    text = _by_own_import(old, outcome.living, context)
+        return
+    text = _by_own_import(node, outcome.living, context)
     text = text or context.imports.expression(outcome.living)
-    if text == dotted(old):
-        return new
-    after = cst.parse_expression(text)
-    after = after.with_changes(lpar=new.lpar, rpar=new.rpar)
-    context.edit(NAME, old, after)
-    return after
+    if text != ast.unparse(node):
+        context.replace(NAME, node, text)
 
 
-def _by_own_import(node: cst.Attribute, living: str, context: Context) -> str:
+def _by_own_import(node: ast.Attribute, living: str, context: Context) -> str:
     """The living name, by an import inside a function; empty for any other import.
 
     The program may run without TensorFlow until it calls such a function.
     """
-    root: cst.BaseExpression = node
-    while isinstance(root, cst.Attribute):
-        root = root.value
-    module = context.names.of(root)
+    root = root_of(node)
+    module = context.name(root)
     if module is None or not living.startswith(f"{module}."):
         return ""
-    root_name = dotted(root) or ""
-    if canonical(context.imports.bound.get(root_name, "")) == module:
+    name = ast.unparse(root)
+    if canonical(context.imports.bound.get(name, "")) == module:
         return ""
-    return root_name + living[len(module) :]
+    return name + living[len(module) :]
 
 
 RULE = RewriteRule(
     name=NAME,
     summary="Names that died become the living ones.",
-    nodes=(cst.Attribute,),
+    nodes=(ast.Attribute,),
     apply=apply,
     codes=CODES,
 )

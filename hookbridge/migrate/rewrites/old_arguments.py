@@ -1,4 +1,4 @@
-"""Arguments and methods that have another name today.
+"""Arguments, methods and functions that have another name today.
 
 -estimator.export_savedmodel("out", serving)
 +estimator.export_saved_model("out", serving)
@@ -6,11 +6,15 @@
 +data.map(parse, num_parallel_calls=4).prefetch(8)
 -builder.add_meta_graph(tags, legacy_init_op=op)
 +builder.add_meta_graph(tags, main_op=op)
+-with tf.device(tf.compat.v1.train.replica_device_setter(1)):
++with tf.compat.v1.device(tf.compat.v1.train.replica_device_setter(1)):
+
+Only the `device` of v1 takes a function; `tf_upgrade_v2` leaves that of v2.
 """
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from hookbridge.migrate.behaviour_findings import ARGUMENTS, METHODS
 from hookbridge.migrate.rewriting.context import Context
@@ -19,43 +23,46 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 NAME = "old-arguments"
 
 
-def apply(old: cst.Call, new: cst.Call, context: Context) -> cst.Call:
+def apply(node: ast.Call, context: Context) -> None:
     """Changes a call that the scan has found."""
-    if context.found(old, "OLD_ARGUMENT") is None:
-        return new
-    if not isinstance(new.func, cst.Attribute):
-        return new
-    method = new.func.attr.value
-    func = new.func
+    is_device = context.name(node.func) == "tf.device"
+    if is_device and context.is_found(node, "DEVICE_FUNCTION"):
+        device = context.imports.expression("tf.compat.v1.device")
+        context.replace(NAME, node.func, device)
+    if not isinstance(node.func, ast.Attribute):
+        return
+    if not context.is_found(node, "OLD_ARGUMENT"):
+        return
+    method = node.func.attr
     if method in METHODS:
-        func = func.with_changes(attr=cst.Name(METHODS[method]))
-    buffer: cst.BaseExpression | None = None
-    arguments = []
-    for argument in new.args:
-        word = "" if argument.keyword is None else argument.keyword.value
-        today = ARGUMENTS.get((method, word))
-        if today == "":
-            buffer = argument.value
+        _, end = context.span(node.func)
+        context.change(NAME, node.func, (end - len(method), end), METHODS[method])
+    _, last = context.span(node.func)
+    for argument in sorted((*node.args, *node.keywords), key=context.span):
+        before, (first, last) = last, context.span(argument)
+        if not isinstance(argument, ast.keyword):
             continue
-        if today is not None:
-            argument = argument.with_changes(keyword=cst.Name(today))
-        arguments.append(argument)
-    if buffer is not None and arguments:
-        arguments[-1] = arguments[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    after = new.with_changes(func=func, args=arguments)
-    if buffer is not None:
-        prefetch = cst.Attribute(after, cst.Name("prefetch"))
-        after = cst.Call(prefetch, [cst.Arg(buffer)])
-    if not after.deep_equals(new):
-        context.edit(NAME, old, after)
-    return after
+        today = ARGUMENTS.get((method, argument.arg or ""))
+        if today:
+            end = first + len(argument.arg or "")
+            context.change(NAME, argument, (first, end), today)
+        elif today == "":
+            comma = context.text.rfind(",", before, first)
+            has_comment = "#" in context.text[before:first]
+            span = comma, last
+            if comma >= 0 and not has_comment and context.change(NAME, node, span, ""):
+                value = context.code(argument.value)
+                context.wrap(NAME, node, "", f".prefetch({value})")
 
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Arguments and methods with another name today.",
-    nodes=(cst.Call,),
+    summary="Arguments, methods and functions with another name today.",
+    nodes=(ast.Call,),
     apply=apply,
-    codes=("OLD_ARGUMENT",),
-    words=("export_savedmodel", "legacy_init_op", "num_threads", "output_buffer_size"),
+    codes=("OLD_ARGUMENT", "DEVICE_FUNCTION"),
+    words=(
+        *("export_savedmodel", "legacy_init_op", "num_threads", "output_buffer_size"),
+        "device",
+    ),
 )

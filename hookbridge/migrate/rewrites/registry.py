@@ -1,6 +1,6 @@
 """All rules of a rewrite, in the order in which they are asked.
 
-To add a rule, write a module like `device_functions`: a docstring that begins with a
+To add a rule, write a module like `old_arguments`: a docstring that begins with a
 sentence and has a diff, `apply`, and `RULE`. Name it here, add its row to
 docs/migration.md and its cases to tests/migrate/rewrites: tests compare the three. A
 rule of your own program needs none of this: give it to `migrate.rewrite(rules=...)`.
@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 
 from hookbridge import errors
 from hookbridge.migrate.rewrites import (
-    device_functions,
     guest_lists,
     imports,
     keras2_switch,
@@ -28,7 +27,6 @@ REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
     imports.RULE,
     names.RULE,
-    device_functions.RULE,
     old_arguments.RULE,
     guest_lists.RULE,
     keras2_switch.RULE,

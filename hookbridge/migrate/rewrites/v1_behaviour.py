@@ -12,7 +12,7 @@ from a variable of TF1, and before it from one of TF2.
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -20,20 +20,18 @@ from hookbridge.migrate.rewriting.rule import RewriteRule
 NAME = "v1-behaviour"
 
 
-def apply(old: cst.Module, new: cst.Module, context: Context) -> cst.Module:
+def apply(node: ast.Module, context: Context) -> None:
     """Asks `Imports` for the line, which goes after the imports of the module."""
-    if not any(f.code == "V1_BEHAVIOUR" for f in context.findings):
-        return new
-    line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
-    context.imports.switch = line
-    context.edit(NAME, old.body[0] if old.body else old, line)
-    return new
+    if any(f.code == "V1_BEHAVIOUR" for f in context.findings):
+        line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
+        context.imports.switch = line
+        context.note(NAME, node, "", line)
 
 
 RULE = RewriteRule(
     name=NAME,
     summary="The main file of a program of TensorFlow 1 switches v2 behaviour off.",
-    nodes=(cst.Module,),
+    nodes=(ast.Module,),
     apply=apply,
     codes=("V1_BEHAVIOUR",),
 )

@@ -1,6 +1,7 @@
 """Rewrites one file of Python by rules, without knowing any of them.
 
 Reading order: `results` (what comes out), `rule` (what a rule is), `context` (what a
-rule is given), `tree_names`, `imports`, `engine` (one walk over the tree), `todos`,
-`source` (a whole text), `files` (all files of a call, planned and written).
+rule is given, and the changes of the text), `imports` (the lines that rewritten code
+needs), `todos`, `source` (a whole text), `files` (all files of a call, planned and
+written).
 """

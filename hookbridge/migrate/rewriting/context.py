@@ -1,21 +1,21 @@
-"""What a rule is given: the module, its names, and where to note what it did."""
+"""What a rule is given: a module, what its names mean, and the changes of its text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+import ast
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
 
 from hookbridge.migrate.fates import Fate, fate
 from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.guest_classes import Guests
 from hookbridge.migrate.reading.modules import Module
-from hookbridge.migrate.reading.names import canonical
+from hookbridge.migrate.reading.names import as_v1, canonical
 from hookbridge.migrate.reading.programs import Place
-from hookbridge.migrate.rewriting.imports import Imports, first_code
+from hookbridge.migrate.reading.sources import split_lines
+from hookbridge.migrate.rewriting.imports import Imports
 from hookbridge.migrate.rewriting.results import Edit
-from hookbridge.migrate.rewriting.tree_names import TreeNames, dotted
 from hookbridge.migrate.target import Target
 
 
@@ -25,230 +25,204 @@ class Context:
     Attributes:
       source: the module as the scan reads it.
       place: where it stands in its program.
-      module: its syntax tree.
-      names: what its names mean.
-      imports: what it imports, and what it has to import.
       target: the names of the target TensorFlow.
       findings: what the scan found in it.
       codes: reason codes that the rules of this rewrite settle.
-      kept: names that keep their meaning, so that no rule renames their uses.
-      values: `{name: [each value that it is given]}`; None for a value that is not
-        certain.
-      chains: the outermost chains of names, such as `tf.train.Server`.
-      import_nodes: the imports, at the top and inside of functions.
+      text: the old code.
+      parents: `{node: the node that holds it}`.
+      imports: what it imports, and what it has to import.
       guests: the guest classes of this file and of others.
+      is_v1: whether `tensorflow` will be that of v1 in this module.
+      kept: names that keep their meaning, so that no rule renames their uses.
       edits: what was done, in the order of the walk.
-      comments: `{statement of the old tree: [comments above it]}`.
     """
 
     def __init__(
         self,
-        wrapper: MetadataWrapper,
         source: Module,
         place: Place,
         target: Target,
         guests: Mapping[str, str],
-        findings: list[Finding],
+        findings: Sequence[Finding],
         codes: frozenset[str],
     ) -> None:
-        self.source, self.place = source, place
-        self.module = wrapper.module
-        self.target = target
-        self.codes = codes
-        self._parents = _parents(self.module)
-        self._positions = wrapper.resolve(PositionProvider)
-        self._lines = source.source.text.split("\n")
-        self._ascii = source.source.text.isascii()
-        self.names = TreeNames(source.names, self._place_of, self.target)
-        self._found: dict[tuple[int, int], list[Finding]] = {}
-        for finding in findings:
-            line = source.source.line(finding.cell, finding.line)
-            begin = line, self._characters(line, finding.column)
-            self._found.setdefault(begin, []).append(finding)
-        self.findings = findings
+        self.source, self.place, self.target = source, place, target
+        self.findings, self.codes = findings, codes
+        self.text = source.source.text
+        self.parents = {
+            child: node
+            for node in source.source.nodes
+            for child in ast.iter_child_nodes(node)
+        }
+        self.imports = Imports(source, place.own)
+        self.guests = Guests([source], guests)
+        self.is_v1 = False
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
-        self.comments: dict[cst.CSTNode, list[str]] = {}
-        collector = _Collector()
-        self.module.visit(collector)
-        self.chains = tuple(collector.chains)
-        self.import_nodes = tuple(collector.imports)
-        self.values = collector.values
-        self.guests = Guests([source], guests)
-        imported = {
-            name: value
-            for name, value in source.names.bound.items()
-            if name in source.names.of_its_own and name not in source.names.aliases
+        self._changes: list[tuple[int, int, str]] = []
+        self._lines = split_lines(self.text)
+        self._starts = [0, *accumulate(map(len, self._lines))]
+        self._newline = "\r\n" if "\r\n" in self.text else "\n"
+        self._removed: set[ast.AST] = set()
+        # Before Python 3.12 the places of nodes in f-strings may be wrong.
+        self._in_texts = {
+            inner
+            for node in source.source.nodes
+            if isinstance(node, ast.JoinedStr)
+            for inner in ast.walk(node)
         }
-        self.imports = Imports(imported, frozenset(collector.names), place.own)
-        end = first_code(self.module.body)
-        last = self.line(self.module.body[end]) if end < len(self.module.body) else None
-        for name, statement in source.names.aliases.items():
-            if last is None or statement.lineno < last:
-                self.imports.bind(name, source.names.bound[name])
 
-    @property
-    def text(self) -> str:
-        """The old code."""
-        return self.source.source.text
+    def keep_aliases(self) -> None:
+        """Notes aliases of names that change: only the alias changes, not its uses."""
+        for name in self.source.names.aliases:
+            value = self.meant(canonical(self.source.names.bound[name]))
+            outcome = fate(value, self.target)
+            if outcome is not None and outcome.living and outcome.code in self.codes:
+                self.kept.add(name)
+
+    def meant(self, name: str) -> str:
+        """A canonical name, as one of v1 where the module will mean that."""
+        if not self.is_v1 or (self.target.has(name) and not self.target.has_v1(name)):
+            return name
+        return as_v1(name)
+
+    def name(self, node: ast.AST) -> str | None:
+        """The canonical dotted name that a node will mean, or None."""
+        name = self.source.names.of(node)
+        return None if name is None else self.meant(name)
 
     def fate(self, name: str) -> Fate | None:
         """What becomes of a canonical name in this file; None if the target has it."""
         outcome = fate(name, self.target)
         if outcome is not None and outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
-            return outcome._replace(living=self.names.meant(outcome.living))
+            return outcome._replace(living=self.meant(outcome.living))
         return outcome
 
-    def keep_aliases(self) -> None:
-        """Notes aliases of names that change: only the alias changes, not its uses."""
-        for name in self.source.names.aliases:
-            value = self.names.meant(canonical(self.source.names.bound[name]))
-            outcome = fate(value, self.target)
-            if outcome is not None and outcome.living and outcome.code in self.codes:
-                self.kept.add(name)
+    def is_part(self, node: ast.AST) -> bool:
+        """Whether a node is a part of a longer name."""
+        return isinstance(self.parents.get(node), ast.Attribute)
 
-    def _characters(self, line: int, column: int) -> int:
-        """The 0-based place in characters of a 1-based place in bytes of a line."""
-        if not 0 < line <= len(self._lines):
-            return column - 1
-        return len(self._lines[line - 1].encode()[: column - 1].decode())
-
-    def _place_of(self, node: cst.CSTNode) -> tuple[int, int]:
-        """The 1-based line of a node and its 0-based column in bytes."""
-        position = self._positions.get(node)
-        if position is None:
-            return 0, 0  # a node that a rule has made
-        line, column = position.start.line, position.start.column
-        if self._ascii:
-            return line, column
-        return line, len(self._lines[line - 1][:column].encode())
-
-    def found(self, node: cst.CSTNode, code: str) -> Finding | None:
-        """The finding with this code at the place where the node begins."""
-        start = self._positions[node].start
-        for finding in self._found.get((start.line, start.column), ()):
-            if finding.code == code:
-                return finding
-        return None
-
-    def is_guarded(self, node: cst.CSTNode) -> bool:
-        """Whether the program is prepared for the failure of an import."""
-        return self.line(node) in self.source.guarded_lines
-
-    def line(self, node: cst.CSTNode) -> int:
-        """The 1-based line that a node begins in."""
-        return int(self._positions[node].start.line)
-
-    def value_of(self, name: str) -> cst.BaseExpression | None:
-        """The value of a name, if it is given exactly one in the whole file."""
-        values = self.values.get(name, [])
-        return values[0] if len(values) == 1 else None
-
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node that holds this one."""
-        return self._parents.get(node)
-
-    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The line or block of the old tree that a node is in."""
-        kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
-        while not isinstance(node, kinds):
-            above = self.parent(node)
-            if above is None:
-                break
-            node = above
-        return node
-
-    def code(self, node: cst.CSTNode) -> str:
-        """The source of a node alone."""
-        return self.module.code_for_node(node).strip()
-
-    def edit(
-        self, rule: str, old: cst.CSTNode, new: cst.CSTNode | str, note: str = ""
-    ) -> None:
-        """Notes one change."""
-        after = new if isinstance(new, str) else self.code(new)
-        self.edits.append(Edit(rule, self.line(old), self.code(old), after, note))
-
-    def comment(self, node: cst.CSTNode, text: str) -> None:
-        """Puts a comment above the statement of a node, once."""
-        held = self.comments.setdefault(self.statement(node), [])
-        line = self.line(self.statement(node)) - 2
-        while line >= 0 and self._lines[line].lstrip().startswith("#"):
-            if self._lines[line].strip() == text:
-                return
-            line -= 1
-        if text not in held:
-            held.append(text)
-
-
-def _parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
-    """Node -> the node that holds it; libcst's provider would take three more walks."""
-    parents: dict[cst.CSTNode, cst.CSTNode] = {}
-    waiting: list[cst.CSTNode] = [module]
-    while waiting:
-        node = waiting.pop()
-        children = node.children
-        parents.update(dict.fromkeys(children, node))
-        waiting += children
-    return parents
-
-
-class _Collector(cst.CSTVisitor):
-    """The outermost chains of names, and all names that are used."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chains: list[cst.Attribute | cst.Name] = []
-        self.imports: list[cst.Import | cst.ImportFrom] = []
-        self.names: set[str] = set()
-        self.values: dict[str, list[cst.BaseExpression | None]] = {}
-
-    def visit_Assign(self, node: cst.Assign) -> None:
-        for target in node.targets:
-            self._bind(target.target, node.value)
-
-    def _bind(self, target: cst.CSTNode, value: cst.BaseExpression | None) -> None:
-        if isinstance(target, cst.Name):
-            self.values.setdefault(target.value, []).append(value)
-        elif isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._bind(element.value, None)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._bind(node.target, None)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._bind(node.target, None)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        self._bind(node.name, None)
-
-    def visit_Call(self, node: cst.Call) -> None:
-        # `hooks.append(...)`: what the list holds is not certain any more.
-        if (
-            isinstance(node.func, cst.Attribute)
-            and isinstance(node.func.value, cst.Name)
-            and node.func.attr.value in ("append", "extend", "insert")
+    def living(self, node: ast.Attribute) -> Fate | None:
+        """The fate of an outermost dotted name, if a rename is all that it needs."""
+        root = root_of(node)
+        is_kept = isinstance(root, ast.Name) and root.id in self.kept
+        if is_kept or self.is_part(node) or not isinstance(node.ctx, ast.Load):
+            return None
+        name = self.name(node)
+        if name is None or any(
+            f"{name}.".startswith(f"{own}.") for own in self.place.meaning.written
         ):
-            self._bind(node.func.value, None)
+            return None
+        outcome = self.fate(name)
+        return outcome if outcome is not None and outcome.living else None
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        chain = dotted(node)
-        if chain is None:
-            return True
-        self.chains.append(node)
-        self.names.add(chain.partition(".")[0])
-        return False
+    def is_found(self, node: ast.expr, code: str) -> bool:
+        """Whether there is a finding with this code at the place of a node."""
+        place = *self.source.source.place(node.lineno), node.col_offset + 1
+        return any(
+            f.code == code and (f.cell, f.line, f.column) == place
+            for f in self.findings
+        )
 
-    def visit_Name(self, node: cst.Name) -> None:
-        self.chains.append(node)
-        self.names.add(node.value)
+    def is_guarded(self, node: ast.AST) -> bool:
+        """Whether the program is prepared for the failure of a statement."""
+        return id(node) in self.source.guarded
 
-    def visit_Import(self, node: cst.Import) -> bool:
-        self.imports.append(node)
-        return False
+    def span(self, node: Any) -> tuple[int, int]:
+        """Where a node begins and ends in the text."""
+        first = self._offset(node.lineno, node.col_offset)
+        return first, self._offset(node.end_lineno, node.end_col_offset)
 
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        self.imports.append(node)
-        return False
+    def _offset(self, line: int, column: int) -> int:
+        before = self._lines[line - 1].encode()[:column].decode()
+        return self._starts[line - 1] + len(before)
+
+    def code(self, node: ast.AST) -> str:
+        """The source of a node."""
+        first, end = self.span(node)
+        return self.text[first:end]
+
+    def replace(self, rule: str, node: ast.AST, text: str, note: str = "") -> bool:
+        """Gives a node another text; returns whether that was possible."""
+        return self.change(rule, node, self.span(node), text, note)
+
+    def change(
+        self, rule: str, node: Any, span: tuple[int, int], text: str, note: str = ""
+    ) -> bool:
+        """Gives a part of a node, or a place in it, another text."""
+        first, end = span
+        if any(first < e and f < end for f, e, _ in self._changes):
+            return False  # the next walk sees what is there then
+        if node in self._in_texts and self.code(node) != ast.unparse(node):
+            return False
+        self._changes.append((first, end, text))
+        self.note(rule, node, self.text[first:end], text, note)
+        return True
+
+    def note(self, rule: str, node: Any, old: str, new: str, note: str = "") -> None:
+        """Notes an edit."""
+        self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new, note))
+
+    def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
+        """Puts text before and after an expression."""
+        (first, end), code = self.span(node), self.code(node)
+        self._changes += [(first, first, before), (end, end, after)]
+        self.note(rule, node, code, f"{before}{code}{after}")
+
+    def replace_statement(
+        self, rule: str, node: ast.stmt, statements: Sequence[str]
+    ) -> None:
+        """Writes other statements in the place of one; without any, it goes."""
+        first, end = self.span(node)
+        begin, after = self._starts[node.lineno - 1], self._starts[node.end_lineno or 0]
+        indent, rest = self.text[begin:first], self.text[end:after].strip()
+        is_alone = not indent.strip() and (not rest or rest.startswith("#"))
+        if statements:
+            between = f"{self._newline}{indent}" if is_alone else "; "
+            self.replace(rule, node, between.join(statements))
+        elif is_alone and not self._is_last(node):
+            self._removed.add(node)
+            self.change(rule, node, (begin, after), "")
+        else:
+            self.replace(rule, node, "pass")
+
+    def _is_last(self, node: ast.stmt) -> bool:
+        """Whether all other statements of a block have been removed."""
+        block = self.parents[node]
+        if isinstance(block, ast.Module):
+            return False
+        for part in ("body", "orelse", "finalbody"):
+            if node in (held := getattr(block, part, ())):
+                return self._removed.issuperset(one for one in held if one is not node)
+        return True
+
+    def comment(self, node: ast.AST, text: str) -> None:
+        """Puts a comment above the statement of a node, once."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        place = node.lineno - 1
+        line, start = self._lines[place], self._starts[place]
+        indent = line[: len(line) - len(line.lstrip())]
+        change = start, start, f"{indent}{text}{self._newline}"
+        while place and self._lines[place - 1].lstrip().startswith("#"):
+            place -= 1
+            if self._lines[place].strip() == text:
+                return
+        if change not in self._changes:
+            self._changes.append(change)
+
+    def result(self) -> str:
+        """The text with all changes."""
+        parts, last = [], 0
+        for first, end, text in sorted(self._changes, key=lambda change: change[:2]):
+            parts += [self.text[last:first], text]
+            last = end
+        return self.imports.add("".join([*parts, self.text[last:]]))
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """The first part of a dotted name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hookbridge import errors
 from hookbridge.migrate.findings import Unread
@@ -22,11 +21,9 @@ from hookbridge.migrate.reading.programs import read_programs
 from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.rewrites.registry import REWRITES
 from hookbridge.migrate.rewriting.results import Rewritten
+from hookbridge.migrate.rewriting.rule import RewriteRule
 from hookbridge.migrate.rewriting.source import Rewriting
 from hookbridge.migrate.target import NEWEST, Target
-
-if TYPE_CHECKING:
-    from hookbridge.migrate.rewriting.rule import RewriteRule
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
-from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Sequence
 
-import libcst as cst
-from libcst import matchers as m
-
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.names import canonical
-from hookbridge.migrate.rewriting.tree_names import dotted, imported_as
-
-Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
+from hookbridge.migrate.reading.sources import split_lines
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {
@@ -28,47 +24,47 @@ def module_of(root: str) -> str:
 
 
 class Imports:
-    """What one module imports at its top level, and what it has to import."""
+    """What one module imports at its top level, and what it has to import.
 
-    def __init__(
-        self, bound: Mapping[str, str], names: frozenset[str], own: Collection[str]
-    ) -> None:
-        self.bound = dict(bound)
-        self._taken = names | frozenset(bound)
+    `own` are the modules of its program that it imports.
+    """
+
+    def __init__(self, module: Module, own: Collection[str]) -> None:
+        names = module.names
+        self.bound = {
+            name: value
+            for name, value in names.bound.items()
+            if name in names.of_its_own and name not in names.aliases
+        }
+        code = _Body(module.source.tree.body).first_code()
+        for name, statement in names.aliases.items():
+            if code is None or statement.lineno < code.lineno:
+                self.bound[name] = names.bound[name]
+        self._nodes = module.source.nodes
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
         self.switch = ""  # a call that stands after them, and before own modules
         self._own = own
 
-    def bind(self, name: str, module: str) -> None:
-        """Notes that `name` means another module from now on."""
-        self.bound[name] = module
-
-    def forget(self, name: str) -> None:
-        """Notes that an import is gone."""
-        self.bound.pop(name, None)
-
     def expression(self, living: str) -> str:
         """How to write a living name (`tf.X`, `hookbridge.X`, ...) in this module."""
-        best, rest = "", ""
+        best, prefix = "", ""
         for name, value in self.bound.items():
             value = canonical(value)
-            if value in ("tf", "tf.compat.v1") or value.startswith(
-                ("hookbridge", "tf_slim")
-            ):
+            is_root = value in ("tf", "tf.compat.v1")
+            if is_root or value.startswith(("hookbridge", "tf_slim")):
                 below = living == value or living.startswith(f"{value}.")
                 is_module = value.rpartition(".")[2].islower()
                 if below and is_module and len(value) > len(best):
-                    best, rest = value, living[len(value) :]
-                    prefix = name
+                    best, prefix = value, name
         if best:
-            return f"{prefix}{rest}"
-        root, _, rest = living.partition(".")
+            return f"{prefix}{living[len(best) :]}"
+        root, dot, rest = living.partition(".")
         if hasattr(builtins, root):
             return living
-        return f"{self.name_of(root)}.{rest}" if rest else self.name_of(root)
+        return f"{self._name_of(root)}{dot}{rest}"
 
-    def name_of(self, root: str) -> str:
+    def _name_of(self, root: str) -> str:
         """The top-level name of a module; the module is imported if it is not yet."""
         module = module_of(root)
         for name, value in self._wanted.items():
@@ -81,82 +77,47 @@ class Imports:
 
     def here(self, root: str) -> str:
         """The name of a module, for code that imports the module itself."""
-        module, usual = _USUAL.get(root, (root, root))
-        for name, value in self.bound.items():
+        module, name = _USUAL.get(root, (root, root))
+        for bound, value in self.bound.items():
             if value == module:
-                return name
-        name = usual
-        while name in self._taken:
+                return bound
+        fields = ("id", "arg", "name", "asname")
+        taken = {getattr(node, field, "") for node in self._nodes for field in fields}
+        while name in taken:
             name = f"{name}_"
         return name
 
-    def add(self, module: cst.Module) -> cst.Module:
-        """The module with the wanted lines added."""
+    def add(self, text: str) -> str:
+        """The text with the wanted lines added."""
         if not (self._wanted or self.first or self.switch):
-            return module
-        body = list(module.body)
-        if self.first:
-            place = _after_future(body)
-            head = _statements(self.first)
-            if place:
-                head[0] = head[0].with_changes(leading_lines=[cst.EmptyLine()])
-            body[place:place] = head
-        early = next((n for n, s in enumerate(body) if self._is_own(s)), len(body))
-        if self.switch and (place := min(early, _after_imports(body))) == early:
+            return text
+        body = _Body(ast.parse(text).body)
+        own = (n for n, one in enumerate(body.imported) if self._is_own(one))
+        early, after = next(own, -1), body.after_imports()
+        lines = [(body.after_future(), line) for line in self.first]
+        if self.first and body.after_future():
+            lines.insert(0, (body.after_future(), ""))
+        if self.switch and 0 <= early <= after:
             # The program's own modules may already use what is switched.
+            after = early
             name = self.switch.partition(".")[0]
-            lines = [self.switch]
-            bound = {held for one in body[:place] for _, held in _imported(one)}
-            if name not in bound:
-                module_name = self._wanted.pop(name, "") or self.bound[name]
-                lines.insert(0, _line(name, module_name))
-            body[place:place] = _statements(lines)
-            self.switch = ""
-        if self._wanted:
-            place = min(_after_tensorflow(body), _first_use(body, self._wanted))
-            lines = [_line(name, wanted) for name, wanted in self._wanted.items()]
-            _insert(body, place, lines)
+            before = (held for one in body.imported[:early] for _, held in one)
+            if name not in before:
+                module = self._wanted.pop(name, "") or self.bound[name]
+                lines.append((early, _line(name, module)))
+        place = min(body.after_tensorflow(), body.first_use(self._wanted))
+        wanted = [_line(name, module) for name, module in self._wanted.items()]
+        lines += [(place, line) for line in wanted]
         if self.switch:
-            place = _after_imports(body)
-            body[place:place] = _statements([self.switch])
-        return module.with_changes(body=body)
+            lines.append((after, self.switch))
+        return body.with_lines(text, lines, twice=(place, wanted))
 
-    def _is_own(self, statement: cst.CSTNode) -> bool:
+    def _is_own(self, imported: Sequence[tuple[str, str]]) -> bool:
         """Whether a statement imports another module of the program."""
         return any(
             module in self._own or module.partition(".")[0] in ("", *self._own)
-            for module, _ in _imported(statement)
+            for module, _ in imported
         )
-
-
-def _imported(statement: cst.CSTNode) -> list[tuple[str, str]]:
-    """What a statement imports: each module, and the name that is bound.
-
-    The module of a relative import begins with a dot.
-    """
-    pairs: list[tuple[str, str]] = []
-    if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-        return pairs
-    nodes: Sequence[cst.CSTNode]
-    if isinstance(statement, cst.SimpleStatementLine):
-        nodes = statement.body  # matchers are slow
-    else:
-        nodes = m.findall(statement, m.Import() | m.ImportFrom())
-    for node in nodes:
-        if not isinstance(node, cst.Import | cst.ImportFrom):
-            continue
-        module, aliases = "", node.names
-        if isinstance(node, cst.ImportFrom):
-            name = "" if node.module is None else dotted(node.module) or ""
-            module = "." * len(node.relative) + name
-        if isinstance(aliases, cst.ImportStar):
-            pairs.append((module, ""))
-            continue
-        for alias in aliases:
-            name = dotted(alias.name) or ""
-            bound = imported_as(alias) or name.partition(".")[0]
-            pairs.append((module or name, bound))
-    return pairs
 
 
 def _line(name: str, module: str) -> str:
@@ -168,85 +129,111 @@ def _line(name: str, module: str) -> str:
     return f"import {module} as {name}"
 
 
-def _statements(lines: Sequence[str]) -> list[Statement]:
-    return [cst.parse_statement(line) for line in lines]
+class _Body:
+    """The statements of a module, by their numbers: where lines can be added."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self._body = body
+        # Of each statement what it imports: each module, and the name that is bound.
+        self.imported = [list(_imported(statement)) for statement in body]
+
+    def after_future(self) -> int:
+        """The place after the docstring and the imports from `__future__`."""
+        first = self._body[0] if self._body else None
+        is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        return max(self._after("__future__"), default=int(is_text))
+
+    def _after(self, package: str) -> list[int]:
+        """The places after the imports of a package, or one whose name begins so."""
+        return [
+            number
+            for number, held in enumerate(self.imported, 1)
+            if any(name.startswith(package) for name, _ in held)
+        ]
+
+    def after_tensorflow(self) -> int:
+        """The place after the first import of TensorFlow, also one inside `try`."""
+        return next(iter(self._after("tensorflow")), self.after_future())
+
+    def after_imports(self) -> int:
+        """The place after that and the imports that follow it."""
+        start = self.after_tensorflow()
+        code = self.first_code(start)
+        end = len(self._body) if code is None else self._body.index(code)
+        following = (n for n in range(end, start, -1) if self.imported[n - 1])
+        return next(following, start)
+
+    def first_code(self, start: int | None = None) -> ast.stmt | None:
+        """The first statement that is neither an import nor harmless."""
+        start = self.after_future() if start is None else start
+        for number in range(start, len(self._body)):
+            statement, held = self._body[number], self.imported[number]
+            is_block = hasattr(statement, "body")
+            is_plain = not is_block or isinstance(statement, ast.Try | ast.If)
+            if not is_plain or not (held or _is_harmless(statement)):
+                return statement
+        return None
+
+    def first_use(self, names: Collection[str]) -> int:
+        """The number of the first statement that has one of the names."""
+        for number, statement in enumerate(self._body):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id in names:
+                    return number
+        return len(self._body)
+
+    def with_lines(
+        self,
+        text: str,
+        lines: Sequence[tuple[int, str]],
+        twice: tuple[int, Collection[str]],
+    ) -> str:
+        """The text with lines before statements, by their numbers.
+
+        `twice` has a number, and lines that are removed from there on.
+        """
+        rows = split_lines(text)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        if rows and not rows[-1].endswith("\n"):
+            rows[-1] += newline
+        for statement in self._body[twice[0] :]:
+            if ast.unparse(statement) in twice[1]:
+                # An import has become one of the lines.
+                rows[statement.lineno - 1] = ""
+        # Of two lines for one place the earlier one is put in front of the later one.
+        for number, line in sorted(lines, key=lambda pair: pair[0])[::-1]:
+            rows.insert(self._row(number, len(rows)), f"{line}{newline}")
+        return "".join(rows)
+
+    def _row(self, number: int, end: int) -> int:
+        """The number of lines above those that are put before a statement."""
+        if number:
+            return self._body[number - 1].end_lineno or 0
+        for statement in self._body[:1]:
+            above = getattr(statement, "decorator_list", [])
+            return min(node.lineno for node in (statement, *above)) - 1
+        return end
 
 
-def _insert(body: list[Statement], place: int, lines: Sequence[str]) -> None:
-    """Puts lines in front of a statement; they replace a `pass` before it."""
-    new = _statements(lines)
-    # An import below may have become one of these lines: it would be there twice.
-    body[place:] = [s for s in body[place:] if not any(s.deep_equals(n) for n in new)]
-    before = body[place - 1] if place else None
-    if isinstance(before, cst.SimpleStatementLine) and all(
-        isinstance(small, cst.Pass) for small in before.body
-    ):
-        place -= 1
-        body.pop(place)
-        new[0] = new[0].with_changes(leading_lines=before.leading_lines)
-    body[place:place] = new
+def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Each module that a statement imports, and the name that is bound.
+
+    The module of a relative import begins with a dot.
+    """
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                bound = alias.asname or alias.name
+                yield "." * node.level + (node.module or ""), bound
 
 
-def _first_use(body: Sequence[cst.CSTNode], names: Collection[str]) -> int:
-    """The number of the first statement that has one of the names."""
-    one_of_them = m.Name(m.MatchIfTrue(lambda name: name in names))
-    places = (n for n, one in enumerate(body) if m.findall(one, one_of_them))
-    return next(places, len(body))
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0], cst.Expr)
-        and isinstance(statement.body[0].value, cst.SimpleString)
-    )
-
-
-def _after_future(body: Sequence[cst.CSTNode]) -> int:
-    """The place after the docstring and the imports from `__future__`."""
-    place = 1 if body and _is_docstring(body[0]) else 0
-    future = (n for n, one in enumerate(body) if _imports(one, "__future__"))
-    return max(future, default=place - 1) + 1
-
-
-def _imports(statement: cst.CSTNode, package: str) -> bool:
-    """Whether a statement imports a package, or one whose name begins so."""
-    return any(name.startswith(package) for name, _ in _imported(statement))
-
-
-def _after_tensorflow(body: Sequence[cst.CSTNode]) -> int:
-    """The place after the first import of TensorFlow, also one inside `try`."""
-    places = (n + 1 for n, one in enumerate(body) if _imports(one, "tensorflow"))
-    return next(places, _after_future(body))
-
-
-def _after_imports(body: Sequence[cst.CSTNode]) -> int:
-    """The place after the first import of TensorFlow and the imports that follow it."""
-    start = _after_tensorflow(body)
-    following = range(start, first_code(body, start))
-    return max([n + 1 for n in following if not _is_harmless(body[n])], default=start)
-
-
-def first_code(body: Sequence[cst.CSTNode], start: int | None = None) -> int:
-    """The number of the first statement that is neither an import nor harmless."""
-    if start is None:
-        start = _after_future(body)
-    for number, statement in enumerate(body[start:], start):
-        plain = isinstance(statement, cst.SimpleStatementLine) and all(
-            isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
-        )
-        within = isinstance(statement, cst.Try | cst.If) and _imported(statement)
-        if not (plain or within or _is_harmless(statement)):
-            return number
-    return len(body)
-
-
-def _is_harmless(statement: cst.CSTNode) -> bool:
+def _is_harmless(statement: ast.stmt) -> bool:
     """An alias or a setting of the environment between imports."""
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return False
-    return all(
-        (isinstance(small, cst.Assign) and isinstance(small.value, cst.Attribute))
-        or "environ" in cst.Module([cst.SimpleStatementLine([small])]).code
-        for small in statement.body
-    )
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Attribute):
+        return True
+    return not hasattr(statement, "body") and "environ" in ast.unparse(statement)

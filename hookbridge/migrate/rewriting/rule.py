@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import libcst as cst
 
 if TYPE_CHECKING:
     from hookbridge.migrate.findings import Finding
@@ -18,17 +17,17 @@ class RewriteRule:
     """One way to change code.
 
     A rule must not change code that it has written itself: a second rewrite changes
-    nothing. It returns the node unchanged if it is not certain; a finding that is left
-    gets a comment from the engine.
+    nothing. It changes nothing if it is not certain; a finding that is left gets a
+    comment.
 
     Attributes:
-      name: the name for `--only` and `--skip`, such as `device-functions`.
+      name: the name for `--only` and `--skip`, such as `old-arguments`.
       summary: what it does, in a sentence.
-      nodes: classes of the syntax tree (`libcst`) that it looks at.
-      apply: called with the node of the old tree, the same node with the changes so
-        far, and the context; returns the node that replaces it. Ask the old node for
-        names and positions. It is called once for each node of those classes, inner
-        nodes first, on the thread that calls `rewrite`.
+      nodes: classes of the syntax tree (`ast`) that it looks at.
+      apply: called with a node and the context, whose `replace(name, node, text)`
+        changes the text of a node. It is called once for each node of those classes,
+        inner nodes first, on the thread that calls `rewrite`. Of two changes that
+        overlap the first counts; the rules are asked again about the new text.
       codes: reason codes of the findings that it settles.
       words: the rule is skipped for a text with none of these. Without words it is
         skipped for a file with no finding of its codes, if it has codes.
@@ -37,8 +36,8 @@ class RewriteRule:
 
     name: str
     summary: str
-    nodes: tuple[type[cst.CSTNode], ...]
-    apply: Callable[[Any, Any, Context], Any]
+    nodes: tuple[type[ast.AST], ...]
+    apply: Callable[[Any, Context], object]
     codes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     prepare: Callable[[Context], None] | None = None

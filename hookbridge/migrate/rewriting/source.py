@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import libcst as cst
-from libcst.metadata import MetadataWrapper
-
 from hookbridge import errors
-from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.reading.imports import link
 from hookbridge.migrate.reading.modules import Module, module_of_text
 from hookbridge.migrate.reading.programs import Place, Programs
@@ -18,7 +15,6 @@ from hookbridge.migrate.reading.sources import why
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting import todos
 from hookbridge.migrate.rewriting.context import Context
-from hookbridge.migrate.rewriting.engine import Walk
 from hookbridge.migrate.rewriting.results import Edit, Rewritten
 from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import NEWEST, Target
@@ -63,7 +59,7 @@ def rewrite(
     try:
         module = module_of_text(source)
         return rewriting.of(module, Programs([module]).place(module), names)
-    except (SyntaxError, cst.ParserSyntaxError, ValueError, RecursionError) as e:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(
             f"Received code that cannot be parsed; expected Python 3: {reason}."
@@ -101,9 +97,9 @@ class Rewriting:
             active = [rule for rule in rules if rule.concerns(text, findings)]
             if not active:
                 break
-            changed, context = _walked(
-                module, place, findings, active, target, guests or {}
-            )
+            codes = frozenset(code for rule in active for code in rule.codes)
+            context = Context(module, place, target, guests or {}, findings, codes)
+            changed = _walked(context, active)
             edits += sorted(context.edits, key=lambda edit: edit.line)
             if changed == text:
                 break
@@ -145,22 +141,25 @@ def _rewritten(place: Place, module: Module) -> Place:
     return replace(place, of_main=changed)
 
 
-def _walked(
-    module: Module,
-    place: Place,
-    findings: list[Finding],
-    rules: Sequence[RewriteRule],
-    target: Target,
-    guests: Mapping[str, str],
-) -> tuple[str, Context]:
-    # libcst copies a tree because a node might be in it twice. The parser makes no such
-    # trees, so the copy is skipped.
-    tree = cst.parse_module(module.source.text)
-    wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
-    codes = frozenset(code for rule in rules for code in rule.codes)
-    context = Context(wrapper, module, place, target, guests, findings, codes)
+def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
+    """The text once each rule has seen its nodes, inner nodes first."""
     for rule in rules:
         if rule.prepare is not None:
             rule.prepare(context)
     context.keep_aliases()
-    return wrapper.visit(Walk(rules, context)).code, context
+    of_kind: dict[type[ast.AST], list[RewriteRule]] = {}
+    for rule in rules:
+        for kind in rule.nodes:
+            of_kind.setdefault(kind, []).append(rule)
+    # A node comes before the nodes inside it there.
+    nodes = [n for n in context.source.source.nodes[::-1] if type(n) in of_kind]
+    for node in sorted(nodes, key=_end):
+        for rule in of_kind[type(node)]:
+            rule.apply(node, context)
+    return context.result()
+
+
+def _end(node: ast.AST) -> tuple[float, float]:
+    """The place where a node ends; a module ends last."""
+    line = getattr(node, "end_lineno", float("inf"))
+    return line, getattr(node, "end_col_offset", 0)

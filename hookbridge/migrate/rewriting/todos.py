@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from hookbridge.migrate.findings import Finding
 from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.sources import split_lines
 from hookbridge.migrate.rewriting.results import Todo
 
 MARK = "# TODO(hookbridge):"
@@ -15,7 +16,6 @@ MARK = "# TODO(hookbridge):"
 _SILENT = frozenset({"fine", "bridge"})
 # Nobody can tell from a list whether a private name is still there.
 _UNCERTAIN = frozenset({"PRIVATE"})
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def comment(code: str, reason: str) -> str:
@@ -31,7 +31,7 @@ def is_left(finding: Finding) -> bool:
 def add(module: Module, findings: Iterable[Finding]) -> str:
     """The text of a module with a comment above each statement that has a finding."""
     source = module.source
-    lines = _LINES.findall(source.text)
+    lines = split_lines(source.text)
     wanted: dict[int, list[str]] = {}
     starts: list[int] = []
     for finding in findings:
@@ -59,7 +59,7 @@ def add(module: Module, findings: Iterable[Finding]) -> str:
 def found(text: str) -> tuple[Todo, ...]:
     """The comments of a text."""
     todos = []
-    for number, line in enumerate(_LINES.findall(text), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         mark, _, rest = line.strip().partition(MARK)
         if rest and not mark:
             code, _, reason = rest.strip().partition(" ")
