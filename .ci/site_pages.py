@@ -16,7 +16,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 from hookbridge.cli import command
-from hookbridge.migrate.codes import CODES
+from hookbridge.migrate.findings import CODES
 from hookbridge.migrate.rewrites.registry import REWRITES
 
 ROOT = Path(__file__).resolve().parent.parent

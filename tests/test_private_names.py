@@ -22,7 +22,6 @@ NAMED_NOT_USED = {
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
     "hookbridge/exit_codes.py": "the module of error classes, compared as text",
-    "hookbridge/migrate/codes.py": "what programs may use",
     "hookbridge/migrate/fates.py": "what programs may use",
     "hookbridge/migrate/reading/evidence.py": "what programs may use",
     "hookbridge/migrate/rewriting/imports.py": "what rewritten programs may use",

@@ -2,21 +2,20 @@
 
 A *living* name is what to write today for a name that the target lacks.
 
-To add a name of `tf.contrib`, say in `contrib_names` where it is found today. Any other
-name gets a branch of `fate`, and its code a row in `codes` and in docs/migration.md.
+To add a name, say in data/names.json where it is found today. A name that no list there
+is for gets a branch of `fate`, and its code a row in data/codes.json.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import json
 from pathlib import Path
 from typing import NamedTuple
 
-from hookbridge.migrate import contrib_names, lost_names
+from hookbridge.migrate import contrib_names
 from hookbridge.migrate.private_names import missing
-from hookbridge.migrate.target import DATA, Target
+from hookbridge.migrate.target import Target, slim_has, table
 
 _V1 = "tf.compat.v1"
 _ESTIMATOR = "hookbridge.estimator"
@@ -24,16 +23,14 @@ _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
 _OWN_AREAS = Path(__file__).resolve().parents[1] / "contrib" / "areas"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
-OTHER_IN_V1 = frozenset(
-    {
-        *("BaselineClassifier", "BaselineEstimator", "BaselineRegressor"),
-        *("DNNClassifier", "DNNEstimator", "DNNLinearCombinedClassifier"),
-        *("DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor", "DNNRegressor"),
-        *("Estimator", "LinearClassifier", "LinearEstimator", "LinearRegressor"),
-        *("classifier_parse_example_spec", "regressor_parse_example_spec"),
-        *("experimental", "export"),
-    }
-)
+OTHER_IN_V1 = frozenset(table("names")["other in v1"].split())
+# Names that Python and NumPy had in TensorFlow 1's time, and what is there today.
+# `np.bool` is none of them: NumPy 2 has it again.
+LOST: dict[str, str] = table("names")["lost"]
+# Functions that no other name of today stands for -> the way out.
+LOST_FUNCTIONS: dict[str, str] = table("names")["lost functions"]
+# The modules that have lost names.
+LOSING = frozenset(name.partition(".")[0] for name in (*LOST, *LOST_FUNCTIONS))
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
@@ -63,19 +60,7 @@ PUBLIC = (
     (".layers.", "layers"),
 )
 # Private names that are there, but are something else than in TensorFlow 1.
-OTHERS = {
-    "tensorflow.python.framework.device.DeviceSpec": f"{_V1}.DeviceSpec",
-    "tensorflow.python.util.nest.is_sequence": f"{_V1}.nest.is_nested",
-}
-# What to do about names that nothing stands for, by prefix; the longest one counts.
-_HINTS = {
-    "tf.contrib.learn": "`hb.estimator` for Estimators, code of your own for the rest",
-    "tf.contrib.learn.ExportStrategy": "an exporter of `tf.estimator`",
-    "tf.contrib.learn.preprocessing": "`tf.keras.layers.TextVectorization`",
-    "tf.contrib.tpu": "`tf.distribute.TPUStrategy` with `Model.fit`",
-    "tf.contrib": "code of your own: no living name is known for `{name}`",
-    "tf.examples": "`tf.keras.datasets`, or a reader of your own",
-}
+OTHERS: dict[str, str] = table("names")["private"]
 
 
 class Fate(NamedTuple):
@@ -99,11 +84,12 @@ def fate(name: str, target: Target) -> Fate | None:
         return _of_ours(name)
     if root == "tf_slim":
         return _of_slim(name)
-    if root in lost_names.MODULES:
-        if name in lost_names.FUNCTIONS:
-            return Fate("LOST_FUNCTION", hint=lost_names.FUNCTIONS[name])
-        today = lost_names.today(name)
-        return Fate("LOST_NAME", today) if today else None
+    if name in LOST_FUNCTIONS:
+        return Fate("LOST_FUNCTION", hint=LOST_FUNCTIONS[name])
+    if root in LOSING:
+        first, dot, below = rest.partition(".")
+        today = LOST.get(f"{root}.{first}")
+        return Fate("LOST_NAME", f"{today}{dot}{below}") if today else None
     if name == "tf":
         return None
     hook = _hook(name, target)
@@ -122,10 +108,10 @@ def fate(name: str, target: Target) -> Fate | None:
 
 def hint(name: str) -> str:
     """The way out in words for a name that nothing stands for."""
-    prefixes = [p for p in _HINTS if f"{name}.".startswith(f"{p}.")]
-    if not prefixes:
-        return "see docs/migration.md"
-    return _HINTS[max(prefixes, key=len)].format(name=name)
+    hints: dict[str, str] = table("names")["hints"]
+    prefixes = [p for p in hints if f"{name}.".startswith(f"{p}.")]
+    longest = max(prefixes, key=len, default="")
+    return hints.get(longest, "see docs/migration.md").format(name=name)
 
 
 def _gone(name: str) -> Fate:
@@ -208,7 +194,7 @@ def _public(source: str, name: str, target: Target) -> str:
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
-    if root == "tf_slim" and _slim_has(dotted) and _of_slim(dotted) is None:
+    if root == "tf_slim" and slim_has(dotted) and _of_slim(dotted) is None:
         return dotted
     if root == "estimator" and has_estimator(rest, v1=True):
         outcome = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
@@ -275,7 +261,7 @@ def _of_slim(name: str) -> Fate | None:
         inside = name.partition(".")[2]
         inside = inside if inside.startswith("layers.") else f"slim.{inside}"
         return Fate("SLIM_BROKEN", _joined(_CARRIED, inside))
-    return None if _slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
+    return None if slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
 
 
 def _of_ours(name: str) -> Fate | None:
@@ -297,12 +283,7 @@ def _joined(*parts: str) -> str:
 def has_estimator(rest: str, v1: bool = False) -> bool:
     """Whether the last TensorFlow with Estimator has a name of it."""
     place = f"{_V1}.estimator" if v1 else "tf.estimator"
-    return _last_with_estimator().has(_joined(place, rest))
-
-
-@functools.cache
-def _last_with_estimator() -> Target:
-    return Target("2.15")
+    return Target("2.15").has(_joined(place, rest))
 
 
 @functools.cache
@@ -316,24 +297,3 @@ def _own_names(source: str) -> frozenset[str]:
         elif isinstance(statement, ast.Assign):
             names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
     return frozenset(name for name in names if not name.startswith("_"))
-
-
-@functools.cache
-def _slim() -> dict[str, list[str]]:
-    text = (DATA / "tf_slim-1.1.json").read_text("utf-8")
-    names: dict[str, list[str]] = json.loads(text)
-    return names
-
-
-def _slim_has(name: str) -> bool:
-    """Whether tf_slim has a name; attributes of a class or function are not checked."""
-    module = ""
-    for part in name.split(".")[1:]:
-        if not module and part in ("nets", "data", "__version__"):
-            return True  # packages whose names are not listed
-        if part not in _slim().get(module, ()):
-            return False
-        module = f"{module}.{part}" if module else part
-        if module not in _slim():
-            return True
-    return True

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from hookbridge.migrate.codes import CODES
+from hookbridge.migrate.target import table
+
+
+class Code(NamedTuple):
+    """One reason code."""
+
+    verdict: str  # see `Finding`
+    message: str  # what breaks, in a sentence
+    run: str = ""  # what `hookbridge run` does about it; empty if nothing
+
+
+CODES = {name: Code(*row) for name, row in table("codes").items()}
 
 # Worst first: from the most work for a person to none.
 VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")

@@ -7,8 +7,7 @@ from collections import Counter
 from typing import Any
 
 from hookbridge import __version__
-from hookbridge.migrate.codes import CODES
-from hookbridge.migrate.findings import VERDICTS, Finding, Report
+from hookbridge.migrate.findings import CODES, VERDICTS, Finding, Report
 from hookbridge.report.page import page, table
 
 MEANINGS = {

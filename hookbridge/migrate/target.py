@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from hookbridge import errors
 
 DATA = Path(__file__).with_name("data")
 NEWEST = "2.21"
 _V1 = "compat.v1"
+Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
+
+
+@functools.cache
+def table(name: str) -> Any:
+    """One of the lists of names and what is known of them."""
+    return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 
 @functools.cache
@@ -18,14 +27,6 @@ def versions() -> tuple[str, ...]:
     """The TensorFlow versions whose names are known, oldest first."""
     names = [path.stem.partition("-")[2] for path in DATA.glob("tensorflow-*.json")]
     return tuple(sorted(names, key=lambda v: [int(n) for n in v.split(".")]))
-
-
-@functools.cache
-def _modules(version: str) -> dict[str, dict[str, list[str] | None]]:
-    """For tf and tf.compat.v1: module -> its names, or None if they are not known."""
-    text = (DATA / f"tensorflow-{version}.json").read_text("utf-8")
-    modules: dict[str, dict[str, list[str] | None]] = json.loads(text)
-    return modules
 
 
 class Target:
@@ -38,7 +39,8 @@ class Target:
                 f"{', '.join(versions())}."
             )
         self.version = version
-        self._modules = _modules(version)
+        # For tf and tf.compat.v1: module -> its names, or None if they are not known.
+        self._modules: Tables = table(f"tensorflow-{version}")
 
     def has(self, name: str) -> bool:
         """Whether this TensorFlow has a canonical name (`tf.X`, `tf.compat.v1.X`).
@@ -46,28 +48,19 @@ class Target:
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        rest = name.partition(".")[2]
-        table = self._modules["v2"]
-        if rest == _V1 or rest.startswith(f"{_V1}."):
-            rest, table = rest[len(_V1) + 1 :], self._modules["v1"]
-        module = ""
-        for part in rest.split(".") if rest else ():
-            names = table.get(module, ())
-            if names is None:
-                return True
-            if part not in names and not part.startswith("__"):
-                return False
-            module = f"{module}.{part}" if module else part
-            if module not in table:
-                return True
-        return True
+        return _has(*self._place(name))
 
     def names(self, module: str) -> list[str]:
         """The names of a module, such as `tf.compat.v1.train`; empty if not listed."""
-        rest, table = module.partition(".")[2], self._modules["v2"]
+        names, rest = self._place(module)
+        return names.get(rest) or []
+
+    def _place(self, name: str) -> tuple[Mapping[str, list[str] | None], str]:
+        """The table for a name, and the name below it."""
+        rest = name.partition(".")[2]
         if rest == _V1 or rest.startswith(f"{_V1}."):
-            rest, table = rest[len(_V1) + 1 :], self._modules["v1"]
-        return table.get(rest) or []
+            return self._modules["v1"], rest[len(_V1) + 1 :]
+        return self._modules["v2"], rest
 
     @property
     def has_estimator(self) -> bool:
@@ -77,3 +70,26 @@ class Target:
     def has_v1(self, name: str) -> bool:
         """Whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""
         return self.has(name.replace("tf.", f"tf.{_V1}.", 1))
+
+
+def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
+    """Whether a table of modules has a name; what follows a class is not listed."""
+    module = ""
+    for part in rest.split(".") if rest else ():
+        held = names.get(module, ())
+        if held is None:
+            return True
+        if part not in held and not part.startswith("__"):
+            return False
+        module = f"{module}.{part}" if module else part
+        if module not in names:
+            return True
+    return True
+
+
+def slim_has(name: str) -> bool:
+    """Whether tf_slim has a name."""
+    rest = name.partition(".")[2]
+    # The names of these packages are not listed.
+    is_package = rest.partition(".")[0] in ("nets", "data")
+    return is_package or _has(table("tf_slim-1.1"), rest)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple
 
-from hookbridge.migrate.lost_names import FUNCTIONS, LOST
+from hookbridge.migrate.fates import LOST, LOST_FUNCTIONS
 from hookbridge.patching import InstanceMethods
 
 NAME = "distutils"
@@ -56,7 +56,7 @@ class LateDistutils:
 
 def bring_back() -> None:
     """Gives modules the names that they have lost; no name changes its meaning."""
-    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in FUNCTIONS}
+    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in LOST_FUNCTIONS}
     for name, living in {**LOST, "numpy.bool": "bool", **ours}.items():
         module, _, lost = name.rpartition(".")
         place, _, last = living.rpartition(".")

@@ -10,9 +10,8 @@ import pytest
 
 from hookbridge import compat
 from hookbridge.migrate import contrib_names
-from hookbridge.migrate.codes import CODES
 from hookbridge.migrate.fates import fate
-from hookbridge.migrate.findings import VERDICTS
+from hookbridge.migrate.findings import CODES, VERDICTS
 from hookbridge.migrate.target import NEWEST, Target, versions
 
 

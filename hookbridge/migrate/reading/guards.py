@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from hookbridge.migrate.lost_names import MODULES
+from hookbridge.migrate.fates import LOSING
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -38,7 +38,7 @@ def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Try):
         # `from collections import Mapping`, after the place of today was tried.
         for statement in (one for h in node.handlers for one in h.body):
-            if getattr(statement, "module", None) in MODULES:
+            if getattr(statement, "module", None) in LOSING:
                 yield statement
         for statement in node.body:
             is_import = isinstance(statement, ast.Import | ast.ImportFrom)

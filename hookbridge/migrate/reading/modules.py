@@ -8,8 +8,7 @@ import os
 from pathlib import Path, PurePath
 from typing import Any
 
-from hookbridge.migrate.codes import CODES
-from hookbridge.migrate.findings import Finding, Unread
+from hookbridge.migrate.findings import CODES, Finding, Unread
 from hookbridge.migrate.reading import guards
 from hookbridge.migrate.reading.evidence import Evidence, examine
 from hookbridge.migrate.reading.names import Names

@@ -16,7 +16,7 @@ import ast
 import functools
 from collections import Counter
 
-from hookbridge.migrate.codes import CODES
+from hookbridge.migrate.findings import CODES
 from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS, KERAS_LOOPS, last_name
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.rewriting.context import Context
