@@ -1,4 +1,4 @@
-"""Places that take guests, and runs of a session that only fetch."""
+"""Places that take guests, and runs of a session that train."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
 
 
 def find(module: Module) -> Iterator[Finding]:
-    """Every place of one module that takes guests, and every run that only fetches."""
+    """Every place of one module that takes guests."""
     ours = _from_us(module)
     for node in module.source.nodes:
         if not isinstance(node, ast.Call):
@@ -42,9 +42,6 @@ def find(module: Module) -> Iterator[Finding]:
         if callee in _TAKERS:
             way = "`hb.as_hooks` takes callbacks where hooks are taken"
             yield module.finding(node, "HOOK_SITE", callee, way)
-    for node in fetch_runs(module):
-        way = "every hook is called around it; a carried callback is not"
-        yield module.finding(node, "FETCH_RUN", ast.unparse(node), way)
 
 
 def _from_us(module: Module) -> frozenset[str]:
@@ -62,26 +59,6 @@ def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
     if isinstance(node, ast.Call):
         return module.names.raw(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names
-
-
-def fetch_runs(module: Module) -> Iterator[ast.Call]:
-    """Runs of a monitored session that name no train op, where other runs do."""
-    blocks = [
-        (block, item.optional_vars.id)
-        for block in module.source.nodes
-        if isinstance(block, ast.With)
-        for item in block.items
-        if isinstance(item.context_expr, ast.Call)
-        and last_name(item.context_expr.func) in SESSIONS
-        and isinstance(item.optional_vars, ast.Name)
-    ]
-    trainings = Trainings(module) if blocks else None
-    for block, session in blocks:
-        calls = [n for n in ast.walk(block) if isinstance(n, ast.Call)]
-        runs = [call for call in calls if ast.unparse(call.func) == f"{session}.run"]
-        training = [run for run in runs if trainings and trainings.has(run)]
-        if training:
-            yield from (run for run in runs if run not in training)
 
 
 class Trainings:

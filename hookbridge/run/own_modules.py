@@ -48,7 +48,7 @@ class Program:
         if file not in self._evidence:
             module = read_module(file)
             if isinstance(module, Unread):
-                return Evidence(file)
+                return Evidence()
             self._evidence[file] = module.evidence
             if not self.entered:
                 files = list(self._evidence.values())

@@ -203,7 +203,7 @@ with tf.compat.v1.train.MonitoredTrainingSession(hooks=[a]) as sess:
 """
 
 
-def test_places_that_take_guests_and_runs_that_only_fetch(tmp_path: Path) -> None:
+def test_places_that_take_guests(tmp_path: Path) -> None:
     assert [c for c in codes(scan_text(tmp_path, SITES)) if c[1] != "ESTIMATOR"] == [
         (2, "HOOK_SITE"),
         (2, "HOOK_SITE"),
@@ -211,7 +211,6 @@ def test_places_that_take_guests_and_runs_that_only_fetch(tmp_path: Path) -> Non
         (4, "CALLBACK_SITE"),
         (5, "HOOK_SITE"),
         (5, "V1_BEHAVIOUR"),
-        (7, "FETCH_RUN"),
     ]
 
 

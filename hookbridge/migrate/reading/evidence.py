@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.reading.names import Names, as_v1, canonical, uses
 from hookbridge.migrate.reading.sources import Source
-from hookbridge.migrate.target import NEWEST, Target
+from hookbridge.migrate.target import NEWEST, Target, table
 
 # Packages that bring TensorFlow with them or are a part of it.
 TENSORFLOW = frozenset(
@@ -21,25 +22,6 @@ TENSORFLOW = frozenset(
 _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 # Methods of the datasets of version 1.
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
-# What Keras 3 does not have.
-_KERAS2_BELOW = (
-    *("layers", "nn.rnn_cell", "keras.estimator", "keras.experimental"),
-    *("keras.optimizers.legacy", "keras.layers.DenseFeatures", "keras.wrappers"),
-    *("keras.layers.CuDNNLSTM", "keras.layers.CuDNNGRU"),
-)
-_SLIM_AREAS = ("slim", "layers", "framework", "losses", "metrics")
-_KERAS2_AREAS = (*_SLIM_AREAS, "rnn", "seq2seq", "legacy_seq2seq", "cudnn_rnn")
-_KERAS2 = (
-    *(f"tf.{name}" for name in _KERAS2_BELOW),
-    *(f"tf.compat.v1.{name}" for name in _KERAS2_BELOW),
-    *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim"),
-    *(
-        f"{root}.contrib.{area}"
-        for root in ("tf", "hookbridge")
-        for area in _KERAS2_AREAS
-    ),
-)
-_SLIM = tuple(f"tf.contrib.{area}" for area in _SLIM_AREAS)
 _STRATEGIES = (
     "tf.distribute.ParameterServerStrategy",
     "tf.distribute.experimental.ParameterServerStrategy",
@@ -48,28 +30,30 @@ _STRATEGIES = (
 _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
 _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
-_PLACES = ("tf.", "tf.compat.v1.")
+
+
+def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
+    """The names of a list, in each of the places that have them."""
+    names: str = table("names")[key]
+    return {f"{prefix}{name}" for prefix in prefixes for name in names.split()}
+
+
+_SLIM = tuple(_names("is tf_slim in contrib", ["tf.contrib."]))
+# What Keras 3 does not have.
+_KERAS2 = (
+    *_names("needs Keras 2"),
+    *_names("needs Keras 2 in contrib", ["tf.contrib.", "hookbridge.contrib."]),
+    *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim", *_STRATEGIES),
+)
 # Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
 # `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
 # a graph).
-_ANYWHERE = frozenset(
-    f"{prefix}{name}"
-    for prefix in _PLACES
-    for name in (
-        *("Session", "InteractiveSession", "train.start_queue_runners", "FIFOQueue"),
-        *("train.batch", "train.shuffle_batch", "train.string_input_producer"),
-        *("train.slice_input_producer", "train.range_input_producer"),
-        *("train.MonitoredTrainingSession", "train.MonitoredSession"),
-        "train.SingularMonitoredSession",
-    )
-)
-_AT_MODULE_LEVEL = frozenset(
-    f"{prefix}{name}" for prefix in _PLACES for name in ("placeholder", "get_variable")
-)
+_ANYWHERE = _names("needs v1")
+_AT_MODULE_LEVEL = _names("needs v1 at module level")
 # Their threads read variables, and in these threads no graph is the default one.
 _WITH_THREADS = frozenset(
     {
-        *(f"{prefix}train.Supervisor" for prefix in _PLACES),
+        *("tf.train.Supervisor", "tf.compat.v1.train.Supervisor"),
         *("tf_slim.learning.train", "tf.contrib.slim.learning.train"),
     }
 )
@@ -86,26 +70,26 @@ class Use(NamedTuple):
         return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
 
 
-class Evidence(NamedTuple):
-    """The first use of each kind in one file; None if there is none."""
+@dataclass(frozen=True)
+class Evidence:
+    """The first use of each kind in a file, or in a program; None if there is none."""
 
-    file: str
-    # An import of TensorFlow, or of a package that brings it.
-    tensorflow: Use | None = None
     # A name, under `import tensorflow as tf`, that only TensorFlow 1 had.
     old: Use | None = None
     # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
     # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.
     new: Use | None = None
-    v1_behaviour: Use | None = None  # what needs the v1 behaviour of TensorFlow
+    # An import of TensorFlow, or of a package that brings it.
+    tensorflow: Use | None = None
+    needs_v1: Use | None = None  # what needs the v1 behaviour of TensorFlow
     switch: Use | None = None  # the program's own call that switches v2 behaviour off
     estimator: Use | None = None  # a name of Estimator
     keras: Use | None = None  # any name of Keras
     keras2: Use | None = None  # what Keras 3 does not have
     slim: Use | None = None  # a name of tf.contrib that tf_slim stands for
     keras_choice: Use | None = None  # the program's own choice of its Keras
-    # The names of TensorFlow that the file assigns to.
+    # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
 
 
@@ -119,7 +103,7 @@ def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {name.replace("tf.compat.v1.", "tf.", 1) for name in plain}
     written = frozenset({*short, *map(as_v1, short)})
-    return Evidence(source.file, **first_uses, written=written)
+    return Evidence(**first_uses, written=written)
 
 
 def _kinds(
@@ -157,7 +141,7 @@ def _of_nodes(
             elif node.attr in _OLD_METHODS:
                 yield "old", f".{node.attr}()", line
             elif node.attr == "value" and _is_dimension(node.value):
-                yield "v1_behaviour", "shape[...].value", line
+                yield "needs_v1", "shape[...].value", line
         elif isinstance(node, ast.Call):
             full = names.of(node.func) or ""
             old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
@@ -174,7 +158,7 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "estimator", name, line
     if name.startswith(("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras")):
         yield "keras", name, line
-    if name.startswith((*_KERAS2, *_STRATEGIES)):
+    if name.startswith(_KERAS2):
         yield "keras2", name, line
     if name.startswith(_SLIM):
         yield "slim", name, line
@@ -200,7 +184,7 @@ def _needing_v1(source: Source, names: Names) -> Iterator[tuple[str, str, int]]:
             name in _AT_MODULE_LEVEL and id(call) not in inside
         )
         if (needs and not has_graph) or name in _WITH_THREADS:
-            yield "v1_behaviour", name, call.lineno
+            yield "needs_v1", name, call.lineno
 
 
 def _in_functions(source: Source) -> set[int]:

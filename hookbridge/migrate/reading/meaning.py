@@ -7,25 +7,18 @@ which files, and whether the program needs the v1 behaviour and Keras 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from hookbridge.migrate.reading.evidence import Evidence, Use
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """What a program means by TensorFlow."""
+class Meaning(Evidence):
+    """What a program means by TensorFlow: the evidence of all its files.
 
-    # Shows TensorFlow 1; files without evidence of their own mean it too then.
-    old: Use | None = None
-    needs_v1: Use | None = None  # the first use that needs the v1 behaviour, if any
-    switch: Use | None = None  # the program's own call that switches it on, if any
-    estimator: Use | None = None  # the first use of Estimator, if any
-    keras2: Use | None = None  # the first use that needs Keras 2, if any
-    keras_choice: Use | None = None  # the program's own choice of its Keras, if any
-    slim: Use | None = None  # the first use of a name that tf_slim stands for, if any
-    # The names of TensorFlow that the program assigns to.
-    written: frozenset[str] = frozenset()
+    Its `old` shows TensorFlow 1 for sure; files without evidence of their own mean it
+    too then.
+    """
 
     @property
     def is_of_v1(self) -> bool:
@@ -50,22 +43,14 @@ def means_old_alone(file: Evidence) -> bool:
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     """The meaning of a program."""
     files = list(files)
-
-    def first(kind: str) -> Use | None:
-        uses = (getattr(file, kind) for file in files)
-        return next((use for use in uses if use), None)
-
-    old = next((e.old or e.leftover for e in files if means_old_alone(e)), None)
-    estimator, switch, needs_v1 = (
-        first("estimator"),
-        first("switch"),
-        first("v1_behaviour"),
+    kinds = [field.name for field in fields(Evidence) if field.name != "written"]
+    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
+    uses["old"] = [e.old or e.leftover for e in files if means_old_alone(e)]
+    result = Meaning(
+        **{kind: next(filter(None, some), None) for kind, some in uses.items()},
+        written=frozenset().union(*(file.written for file in files)),
     )
-    written = frozenset().union(*(file.written for file in files))
-    own_keras, slim = first("keras_choice"), first("slim")
-    keras2 = first("keras2")
-    result = Meaning(old, needs_v1, switch, estimator, keras2, own_keras, slim, written)
-    if keras2 is None and (result.is_of_v1 or v1):
+    if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
-        return replace(result, keras2=first("keras"))
+        return replace(result, keras2=result.keras)
     return result

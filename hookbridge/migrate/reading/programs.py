@@ -185,7 +185,7 @@ def does_something(module: Module) -> bool:
     """Whether a file does more than define names and settings when it runs."""
     if is_script(module):
         return True
-    needs_v1 = module.evidence.v1_behaviour
+    needs_v1 = module.evidence.needs_v1
     for statement in module.source.tree.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             continue
