@@ -49,7 +49,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert isinstance(done, files.FileRewrite), done
         assert not done.result.todos
         if done.result.changed:
-            files.write(done)
+            list(files.write_all([done]))
     return folder
 
 

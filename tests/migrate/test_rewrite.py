@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from test_scan import command as migrate_command
+from commands import Output, command
 
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Unread
@@ -182,31 +182,32 @@ def test_what_is_no_python_3_is_refused(text: str) -> None:
         migrate.rewrite(text)
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize(
-    ("encoding", "head"),
-    [("utf-8", ""), ("utf-8-sig", ""), ("latin-1", "# -*- coding: latin-1 -*-\n")],
-)
-def test_encoding_line_ends_and_mode_stay(
-    tmp_path: Path, newline: str, encoding: str, head: str
-) -> None:
+def test_encoding_line_ends_and_mode_stay(tmp_path: Path, capsys: Output) -> None:
     tail = "y = 'é'  # \f\ntf.function\n"
-    path = tmp_path / "program.py"
-    path.write_bytes((head + OLD + tail).replace("\n", newline).encode(encoding))
-    path.chmod(0o750)
-    assert command("--write", path).returncode == 0
-    text = path.read_bytes().decode(encoding)
-    assert text.replace(newline, "\n").startswith(head + NEW)
-    assert "y = 'é'  # \f" in text
-    assert "\n" not in text.replace(newline, "")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o750
-    written = path.read_bytes()
-    assert "0 rewritten" not in command("--write", path).stdout
-    assert path.read_bytes() == written
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["program.py"]
+    heads = {"utf-8": "", "utf-8-sig": "", "latin-1": "# -*- coding: latin-1 -*-\n"}
+    ends = {"unix": "\n", "dos": "\r\n"}
+    for name, end in ends.items():
+        for encoding, head in heads.items():
+            path = tmp_path / f"{name}_{encoding}.py"
+            path.write_bytes((head + OLD + tail).replace("\n", end).encode(encoding))
+            path.chmod(0o750)
+    assert command(capsys, "rewrite", "--write", tmp_path).code == 0
+    written = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(written) == 6
+    for path, content in written.items():
+        name, _, encoding = path.stem.partition("_")
+        text = content.decode(encoding)
+        assert text.replace(ends[name], "\n").startswith(heads[encoding] + NEW)
+        assert "y = 'é'  # \f" in text
+        assert "\n" not in text.replace(ends[name], "")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert "0 would change" in command(capsys, "rewrite", "--write", tmp_path).out
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == written
 
 
-def test_bad_files_are_reported_and_the_rest_is_rewritten(tmp_path: Path) -> None:
+def test_bad_files_are_reported_and_the_rest_is_rewritten(
+    tmp_path: Path, capsys: Output
+) -> None:
     (tmp_path / "good.py").write_text(OLD)
     bad = {
         "two.py": b"print 'old'\n",
@@ -222,16 +223,16 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(tmp_path: Path) -> Non
         (tmp_path / name).write_bytes(content)
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
-    done = command("--write", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "1 files read, 1 rewritten" in done.stdout
-    assert "9 not read" in done.stdout
+    done = command(capsys, "rewrite", "--write", tmp_path)
+    assert done.code == 0, done.err
+    assert "1 files read, 1 rewritten" in done.out
+    assert "9 not read" in done.out
     for name in (*bad, "gone.py"):
-        assert f"{name}: " in done.stdout
-    assert "Python 2" in done.stdout
+        assert f"{name}: " in done.out
+    assert "Python 2" in done.out
     assert (tmp_path / "good.py").read_text() == NEW
     assert {n: (tmp_path / n).read_bytes() for n in bad} == bad
-    assert command("--check", tmp_path).returncode == 1  # nine are left
+    assert command(capsys, "rewrite", "--check", tmp_path).code == 1  # nine remain
 
 
 def one(path: Path) -> files.FileRewrite:
@@ -264,8 +265,7 @@ def test_a_rewrite_that_was_interrupted_can_be_run_again(tmp_path: Path) -> None
     left = [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
     assert not left
     plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
-    for _ in files.write_all([d for d in plan if d.result.changed]):
-        pass
+    list(files.write_all([d for d in plan if d.result.changed]))
     assert "hb.estimator.v1.LinearRegressor" in (tmp_path / "b.py").read_text()
     assert "compat.v1 as tf" in (tmp_path / "a.py").read_text()
 
@@ -294,24 +294,18 @@ def test_a_terminal_without_the_letters_stops_nothing(tmp_path: Path) -> None:
     assert "hb.estimator.RunConfig('\u00e9')" in path.read_text("utf-8")
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_link_stays_one_and_a_file_is_taken_once(tmp_path: Path) -> None:
     path = tmp_path / "real" / "program.py"
     path.parent.mkdir()
     path.write_text(OLD)
     link = tmp_path / "link.py"
     link.symlink_to(path)
-    files.write(one(link))
+    done = list(files.rewrite_files([path, tmp_path, link]))
+    names = [each.path for each in done if isinstance(each, files.FileRewrite)]
+    assert names == [path]
+    list(files.write_all([one(link)]))
     assert link.is_symlink()
     assert path.read_text() == NEW
-
-
-def test_a_file_that_is_given_by_two_names_is_rewritten_once(tmp_path: Path) -> None:
-    path = tmp_path / "program.py"
-    path.write_text(OLD)
-    (tmp_path / "same.py").symlink_to(path)
-    done = list(files.rewrite_files([path, tmp_path, tmp_path / "same.py"]))
-    names = [each.path for each in done if isinstance(each, files.FileRewrite)]
-    assert list(map(os.path.basename, names)) == ["program.py"]
 
 
 def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> None:
@@ -320,34 +314,33 @@ def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> No
     done = one(path)
     result = migrate.Rewritten(done.result.before, done.result.source + "# \u2192\n")
     with pytest.raises(errors.UnwritableError, match="Unicode"):
-        files.write(files.FileRewrite(done.source, result))
+        list(files.write_all([files.FileRewrite(done.source, result)]))
     assert path.read_bytes().endswith(OLD.encode())
 
 
-def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
-    return migrate_command("rewrite", *words)
-
-
-def test_the_command_shows_before_it_writes(tmp_path: Path) -> None:
+def test_the_command_shows_before_it_writes(tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "program.py"
     path.write_text(OLD)
-    done = command(tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "2: names: tf.estimator.RunConfig -> hb.estim" in done.stdout
-    assert "1 would change" in done.stdout
-    done = command("--diff", "--check", tmp_path)
-    assert done.returncode == 1
-    assert "-x = tf.estimator.RunConfig()\n+import hookbr" in done.stdout
+    done = command(capsys, "rewrite", tmp_path)
+    assert done.code == 0, done.err
+    assert "2: names: tf.estimator.RunConfig -> hb.estim" in done.out
+    assert "1 would change" in done.out
+    done = command(capsys, "rewrite", "--diff", "--check", tmp_path)
+    assert done.code == 1
+    assert "-x = tf.estimator.RunConfig()\n+import hookbr" in done.out
     assert path.read_text() == OLD
-    done = command("--only=guest-lists", "--diff", "--check", tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")
+    done = command(
+        capsys, "rewrite", "--only=guest-lists", "--diff", "--check", tmp_path
+    )
+    assert (done.code, done.out) == (0, "")
 
 
-def test_the_command_lists_the_rules_and_refuses_others(tmp_path: Path) -> None:
-    done = command("--list-rules")
-    names = [line.split()[0] for line in done.stdout.splitlines()]
+def test_the_command_lists_the_rules_and_refuses_others(
+    tmp_path: Path, capsys: Output
+) -> None:
+    done = command(capsys, "rewrite", "--list-rules")
+    names = [line.split()[0] for line in done.out.splitlines()]
     assert names == [*(rule.name for rule in migrate.REWRITES), "todos"]
     for words in ([], [tmp_path / "no.py"], ["--only=nothing", tmp_path]):
-        done = command(*words)
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1
+        done = command(capsys, "rewrite", *words)
+        assert (done.code, done.err.count("\n")) == (2, 1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import Output, command
 
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Finding
@@ -25,41 +25,28 @@ def codes(found: list[Finding]) -> list[tuple[int, str]]:
     return sorted((f.line, f.code) for f in found)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "way_out"),
-    [
-        ("tf.estimator.Estimator", "ESTIMATOR", "hb.estimator.Estimator"),
+def test_names_that_the_target_lacks(tmp_path: Path) -> None:
+    lacking = [
+        ("tf.estimator.Estimator", "ESTIMATOR", "hb.estimator.v1.Estimator"),
         ("tf.placeholder", "V1_NAME", "tf.compat.v1.placeholder"),
         ("tf.logging.__dict__", "V1_NAME", "tf.compat.v1.logging"),
         ("tf.contrib.estimator.replicate_model_fn", "CONTRIB", "hb.contrib.est"),
         ("tf.contrib.nothing.known", "GONE", "`tf.contrib.nothing.known`"),
         ("tf.no_such_name_ever", "MISSING", "release notes"),
-    ],
-)
-def test_a_name_that_the_target_lacks(
-    tmp_path: Path, line: str, code: str, way_out: str
-) -> None:
-    text = f"import tensorflow as tf\nx = {line}\n"
-    (found,) = [f for f in scan_text(tmp_path, text) if f.code != "KERAS2"]
-    assert (found.line, found.code, found.name) == (2, code, line)
-    assert way_out in found.way_out
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "tf.compat.v1.train.SessionRunHook",
-        "tf.data.Dataset.from_tensors",
-        "tf.keras.layers.Dense",
-        "tf.losses.MeanSquaredError",
-        "tf.compat.v1.logging.set_verbosity",
-        "tf.raw_ops.Add",
-        "tf.__version__",
+    ]
+    there = (
+        *("tf.compat.v1.train.SessionRunHook", "tf.data.Dataset.from_tensors"),
+        *("tf.keras.layers.Dense", "tf.losses.MeanSquaredError", "tf.raw_ops.Add"),
+        *("tf.compat.v1.logging.set_verbosity", "tf.__version__"),
         "other.estimator.Estimator",
-    ],
-)
-def test_names_that_the_target_has_are_not_reported(tmp_path: Path, line: str) -> None:
-    assert not scan_text(tmp_path, f"import tensorflow as tf\nx = {line}\n")
+    )
+    lines = ["import tensorflow as tf", *(line for line, _, _ in lacking), *there]
+    found = scan_text(tmp_path, "\n".join(lines))
+    found = sorted((f for f in found if f.code != "KERAS2"), key=lambda f: f.line)
+    assert [(f.name, f.code) for f in found] == [row[:2] for row in lacking]
+    for finding, (line, _, way_out) in zip(found, lacking, strict=True):
+        assert lines[finding.line - 1] == line
+        assert way_out in finding.way_out
 
 
 def test_the_target_decides(tmp_path: Path) -> None:
@@ -261,50 +248,45 @@ def test_bad_arguments(tmp_path: Path) -> None:
         migrate.scan([tmp_path], target="1.0")
 
 
-def command(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
-    """Runs the command in a process that cannot import TensorFlow."""
-    code = (
-        "import sys; sys.modules['tensorflow'] = None;"
-        "from hookbridge.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", code, "migrate", *map(str, words)],
-        capture_output=True,
-        text=True,
-    )
-
-
-def test_the_command_without_tensorflow(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(HOOKS + "raise SystemExit('executed')\n")
-    done = command("scan", tmp_path, "--check")
-    assert done.returncode == 1, done.stderr
-    assert "HOOK_CLASS  Rate" in done.stdout
-    assert "executed" not in done.stdout + done.stderr
-    (tmp_path / "program.py").write_text("x = 1\n")
-    done = command("scan", "--check", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing found." in done.stdout
-    for words in (["scan"], ["mend", tmp_path], ["scan", tmp_path / "no.py"]):
-        done = command(*words)
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1
-
-
-def test_the_formats(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(HOOKS)
+def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "a.py").write_text(HOOKS + "raise SystemExit('executed')\n")
     (tmp_path / "b.py").write_text("def f(:\n")
-    as_json = json.loads(command("scan", tmp_path, "--format=json").stdout)
+    done = command(capsys, "scan", tmp_path, "--check")
+    assert done.code == 1, done.err
+    assert "HOOK_CLASS  Rate" in done.out
+    assert "executed" not in done.out + done.err
+    as_json = json.loads(command(capsys, "scan", tmp_path, "--format=json").out)
     assert as_json["verdicts"]["bridge"] == 2
     assert len(as_json["unread"]) == 1
-    sarif = json.loads(command("scan", tmp_path, "--format=sarif").stdout)
+    sarif = json.loads(command(capsys, "scan", tmp_path, "--format=sarif").out)
     (run,) = sarif["runs"]
     known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert {result["ruleId"] for result in run["results"]} <= known
     assert len(run["results"]) == len(as_json["findings"])
-    page = command("scan", tmp_path, "--format=html").stdout
+    page = command(capsys, "scan", tmp_path, "--format=html").out
     assert page.startswith("<!doctype html>")
     assert page.count("<tr>") > len(as_json["findings"])
     assert "http" not in page.replace("https://", "")
+    (tmp_path / "c.py").write_text("x = 1\n")
+    done = command(capsys, "scan", "--check", tmp_path / "c.py")
+    assert (done.code, done.err) == (0, "")
+    assert "Nothing found." in done.out
+    for words in (["scan"], ["mend", tmp_path], ["scan", tmp_path / "no.py"]):
+        done = command(capsys, *words)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+def test_tensorflow_is_not_needed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(HOOKS)
+    code = (
+        "import sys; sys.modules['tensorflow'] = None\n"
+        "from hookbridge.cli import main\n"
+        "for word in ('scan', 'rewrite'):\n"
+        "    main(['migrate', word, sys.argv[1]])\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert "HOOK_CLASS  Rate" in done.stdout and "1 would change" in done.stdout
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:

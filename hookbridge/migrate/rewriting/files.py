@@ -110,12 +110,6 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
                 os.unlink(beside)
 
 
-def write(done: FileRewrite) -> None:
-    """Replaces one file by its new text."""
-    for _ in write_all([done]):
-        pass
-
-
 def _stage(done: FileRewrite) -> str:
     """Writes the new text beside the file; returns where."""
     path = Path(os.path.realpath(done.path))
