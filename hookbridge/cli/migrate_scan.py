@@ -31,11 +31,5 @@ def run(values: Values) -> int:
     from hookbridge.migrate import formats, scan
 
     report = scan(values.paths, target=values.target)
-    write = {
-        "text": formats.as_text,
-        "json": formats.as_json,
-        "sarif": formats.as_sarif,
-        "html": formats.as_html,
-    }[values.format]
-    print(write(report))
-    return int(values.check and report.left > 0)
+    print(getattr(formats, f"as_{values.format}")(report))
+    return int(values.check and report.remaining > 0)

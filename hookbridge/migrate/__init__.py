@@ -9,9 +9,9 @@
     text = migrate.rewrite(source).source
 
 Reading order: `findings` (what comes out), the room `reading` (what the source says),
-`target`, `contrib_names` and `fates` (what becomes of a name), `scanning` and the four
-that find: `name_findings`, `behaviour_findings`, `guest_classes`, `guest_sites`;
-`formats` writes the report. The rooms `rewriting` and `rewrites` change code.
+`target`, `contrib_names` and `fates` (what becomes of a name), `scanning` and what it
+asks: `behaviour_findings`, `guest_classes`, `guest_sites`; `formats` writes the report.
+The rooms `rewriting` and `rewrites` change code.
 """
 
 from __future__ import annotations

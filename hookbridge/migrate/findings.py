@@ -21,8 +21,6 @@ CODES = {name: Code(*row) for name, row in table("codes").items()}
 
 # Worst first: from the most work for a person to none.
 VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")
-# What `--check` counts as left to do.
-LEFT = frozenset(VERDICTS) - {"fine"}
 
 
 @dataclass(frozen=True)
@@ -107,9 +105,9 @@ class Report:
     unread: tuple[Unread, ...] = ()
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Findings that do not run as they are, and files that were not read."""
-        return sum(f.verdict in LEFT for f in self.findings) + len(self.unread)
+        return sum(f.verdict != "fine" for f in self.findings) + len(self.unread)
 
     @property
     def verdicts(self) -> dict[str, int]:

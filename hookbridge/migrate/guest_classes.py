@@ -84,21 +84,17 @@ def find(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
     """The guest classes of some modules."""
     for module, node in guests.classes:
         kind = guests.kinds.get(f"{module.dotted}.{node.name}")
-        if kind is not None and module in modules:
-            yield _finding(module, node, kind)
-
-
-def _finding(module: Module, node: ast.ClassDef, kind: str) -> Finding:
-    details = {"kind": kind, **fingerprint(node)}
-    if kind == "callback":
-        way = "`hb.as_hooks(...)`"
-        return module.finding(node, "CALLBACK_CLASS", node.name, way, details=details)
-    way = "`hb.as_callbacks(...)`"
-    if kind == "listener":
-        way = "goes with its CheckpointSaverHook through `hb.as_callbacks(...)`"
-    elif details["adds_ops"]:
-        way += "; what `begin` adds is made on the live graph"
-    return module.finding(node, "HOOK_CLASS", node.name, way, details=details)
+        if kind is None or module not in modules:
+            continue
+        details = {"kind": kind, **fingerprint(node)}
+        code, way = "HOOK_CLASS", "`hb.as_callbacks(...)`"
+        if kind == "callback":
+            code, way = "CALLBACK_CLASS", "`hb.as_hooks(...)`"
+        elif kind == "listener":
+            way = f"goes with its CheckpointSaverHook through {way}"
+        elif details["adds_ops"]:
+            way += "; what `begin` adds is made on the live graph"
+        yield module.finding(node, code, node.name, way, details=details)
 
 
 def fingerprint(node: ast.ClassDef) -> dict[str, Any]:

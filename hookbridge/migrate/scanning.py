@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from hookbridge.migrate import (
-    behaviour_findings,
-    guest_classes,
-    guest_sites,
-    name_findings,
-)
+from hookbridge.migrate import behaviour_findings, guest_classes, guest_sites
+from hookbridge.migrate.fates import fate
 from hookbridge.migrate.findings import Finding, Report, sort_key
 from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.names import as_v1, canonical, uses
 from hookbridge.migrate.reading.programs import Place, read_programs
 from hookbridge.migrate.target import NEWEST, Target
 
 
+def names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+    """Every use of a TensorFlow name that the target lacks.
+
+    What the program writes itself, and what it does without, is not reported.
+    """
+    names, nodes = module.names, module.source.nodes
+    for starred in names.starred:
+        if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
+            yield module.finding(module.source.tree, "STAR_IMPORT", f"{starred}.*", "")
+    is_old, meaning = place.means_old, place.meaning
+    own = tuple(f"{name}." for name in meaning.written)
+    flags: set[str] = set()
+    for node, name in uses(nodes, names):
+        if ".FLAGS." in name:
+            # One row for the flags, however many of them the file reads.
+            name = name[: name.index(".FLAGS.") + len(".FLAGS")]
+            if name in flags:
+                continue
+        if name.endswith(".FLAGS"):
+            flags.add(name)
+        if id(node) in module.guarded or f"{name}.".startswith(own):
+            continue
+        outcome = fate(name, target)
+        if is_old and outcome is not None and outcome.code == "ESTIMATOR":
+            outcome = fate(as_v1(name), target) or outcome
+        if outcome is not None:
+            yield module.finding(node, outcome.code, name, outcome.way_out)
+    alone = module.evidence.old or module.evidence.leftover
+    imports = (n for n in nodes if "tensorflow" in _modules(n))
+    first = next(imports, None)
+    if is_old and not alone and meaning.old and first is not None:
+        way = "`import tensorflow.compat.v1 as tf`"
+        yield module.finding(first, "V1_FILE", f"TensorFlow 1: {meaning.old}", way)
+
+
+def _modules(node: ast.AST) -> list[str | None]:
+    """The modules that an import asks for."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module]
+    names = node.names if isinstance(node, ast.Import) else []
+    return [alias.name for alias in names]
+
+
 def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
     """What the target lacks of one module, by line."""
-    findings = list(name_findings.find(module, place, target))
+    findings = list(names(module, place, target))
     findings += behaviour_findings.find(module, place, target)
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 

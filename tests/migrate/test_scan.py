@@ -262,7 +262,9 @@ def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
     (run,) = sarif["runs"]
     known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert {result["ruleId"] for result in run["results"]} <= known
-    assert len(run["results"]) == len(as_json["findings"])
+    unread = [r for r in run["results"] if r["ruleId"] == "UNREAD"]
+    assert len(unread) == 1
+    assert len(run["results"]) == len(as_json["findings"]) + 1
     page = command(capsys, "scan", tmp_path, "--format=html").out
     assert page.startswith("<!doctype html>")
     assert page.count("<tr>") > len(as_json["findings"])

@@ -17,8 +17,8 @@ from hookbridge.run import doctor
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 # Program -> its files, and what it prints on TensorFlow 1.15.
 PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
-    # `tf.estimator.LinearRegressor` of TensorFlow 1 sums its loss; the truth of variables
-    # of TensorFlow 1 is not their value.
+    # `tf.estimator.LinearRegressor` of TensorFlow 1 sums its loss; the truth of its
+    # variables is not their value.
     "estimators": (
         {
             "main.py": """\
