@@ -38,8 +38,9 @@ _PRIVATE_ESTIMATOR = (
     *("tensorflow_estimator.python", "tensorflow.python.estimator"),
     "tensorflow_estimator",
 )
-# Modules in which TensorFlow itself defines hooks and their listeners.
-_HOOK_MODULES = (
+# Where hooks and their listeners were, or where TensorFlow defines them.
+_OF_HOOKS = (
+    *_ESTIMATORS,
     "tensorflow.python.training.session_run_hook",
     "tensorflow.python.training.basic_session_run_hooks",
     "tensorflow.python.training.monitored_session",
@@ -77,27 +78,25 @@ class Fate(NamedTuple):
         return f"`{shown}`" if shown else self.hint
 
 
+_NEVER = Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
+
+
 def fate(name: str, target: Target) -> Fate | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
-    if root == "hookbridge":
-        return _of_ours(name)
-    if root == "tf_slim":
-        return _of_slim(name)
     if name in LOST_FUNCTIONS:
         return Fate("LOST_FUNCTION", hint=LOST_FUNCTIONS[name])
     if root in LOSING:
         first, dot, below = rest.partition(".")
         today = LOST.get(f"{root}.{first}")
         return Fate("LOST_NAME", f"{today}{dot}{below}") if today else None
-    if name == "tf":
-        return None
-    hook = _hook(name, target)
-    if hook:
+    place, _, last = name.rpartition(".")
+    hook = f"{_V1}.train.{last}"
+    if place in _OF_HOOKS and last.endswith(_HOOKS) and target.has(hook):
         return None if target.has(name) else Fate("HOOK_NAME", hook)
     for prefixes, find in _FINDERS:
         for prefix in prefixes:
-            if name == prefix or name.startswith(f"{prefix}."):
+            if f"{name}.".startswith(f"{prefix}."):
                 return find(name, prefix, target)
     if root != "tf" or target.has(name):
         return None
@@ -118,14 +117,6 @@ def _gone(name: str) -> Fate:
     return Fate("GONE", hint=hint(name))
 
 
-def _hook(name: str, target: Target) -> str:
-    """The new name for the old name of a hook; empty if it is no such name."""
-    place, _, last = name.rpartition(".")
-    living = f"{_V1}.train.{last}"
-    is_hook = place in (*_ESTIMATORS, *_HOOK_MODULES) and last.endswith(_HOOKS)
-    return living if is_hook and target.has(living) else ""
-
-
 def _of_estimator(name: str, prefix: str, target: Target) -> Fate | None:
     if prefix.startswith("tf.") and target.has_estimator:
         if target.has(name):
@@ -136,7 +127,7 @@ def _of_estimator(name: str, prefix: str, target: Target) -> Fate | None:
     first = rest.partition(".")[0]
     in_v1 = has_estimator(rest, v1=True)
     if rest and not in_v1 and not has_estimator(rest):
-        return Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
+        return _NEVER
     is_v1 = prefix == f"{_V1}.estimator" and (not rest or first in OTHER_IN_V1)
     is_v1 = is_v1 or (bool(rest) and not has_estimator(rest))
     return Fate("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
@@ -170,9 +161,7 @@ def _of_contrib(name: str, prefix: str, target: Target) -> Fate | None:
 def _contrib(path: str, target: Target) -> str:
     """The living name of a path below `tf.contrib` that lives."""
     carried = _joined(_CARRIED, path)
-    if path == "slim":
-        return "tf_slim"
-    source = contrib_names.NAMES.get(path)
+    source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
         return _public(source, "", target) or carried
     parts = path.split(".")
@@ -194,7 +183,7 @@ def _public(source: str, name: str, target: Target) -> str:
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
-    if root == "tf_slim" and slim_has(dotted) and _of_slim(dotted) is None:
+    if root == "tf_slim" and _of_slim(dotted, root, target) is None:
         return dotted
     if root == "estimator" and has_estimator(rest, v1=True):
         outcome = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
@@ -209,13 +198,6 @@ def _of_tutorials(name: str, prefix: str, target: Target) -> Fate | None:
     if _MNIST.startswith(f"{name}."):
         return Fate("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
     return _gone(name)
-
-
-def _of_layers(name: str, prefix: str, target: Target) -> Fate | None:
-    living = name if name.startswith(f"{_V1}.") else name.replace("tf.", f"{_V1}.", 1)
-    if not target.has(living):
-        return Fate("MISSING", hint="see the release notes of TensorFlow")
-    return None if living == name else Fate("V1_NAME", living)
 
 
 def _of_private_keras(name: str, prefix: str, target: Target) -> Fate | None:
@@ -241,6 +223,23 @@ def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
     return Fate("PRIVATE_GONE", hint="code of your own")
 
 
+def _of_slim(name: str, prefix: str, target: Target) -> Fate | None:
+    inside = name.partition(".")[2]
+    if inside.removeprefix("layers.") in _SLIM_BROKEN:
+        place = "" if inside.startswith("layers.") else "slim"
+        return Fate("SLIM_BROKEN", _joined(_CARRIED, place, inside))
+    return None if slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
+
+
+def _of_carried(name: str, prefix: str, target: Target) -> Fate | None:
+    old = name.replace(_CARRIED, "tf.contrib", 1)
+    return None if contrib_names.lives(old) else _gone(old)
+
+
+def _of_our_v1(name: str, prefix: str, target: Target) -> Fate | None:
+    return None if has_estimator(name[len(prefix) + 1 :], v1=True) else _NEVER
+
+
 # The first row that has a prefix of the name decides.
 _FINDERS = (
     (_PRIVATE_ESTIMATOR[:2], _of_private_estimator),
@@ -249,31 +248,12 @@ _FINDERS = (
     (_OF_KERAS, _of_keras_estimator),
     (("tf.contrib",), _of_contrib),
     (("tf.examples", "tensorflow.examples"), _of_tutorials),
-    (("tf.layers", f"{_V1}.layers"), _of_layers),
     (("tensorflow.python.keras",), _of_private_keras),
     (("tensorflow.python",), _of_private),
+    (("tf_slim",), _of_slim),
+    ((_CARRIED,), _of_carried),
+    ((f"{_ESTIMATOR}.v1",), _of_our_v1),
 )
-
-
-def _of_slim(name: str) -> Fate | None:
-    rest = name.partition(".")[2].removeprefix("layers.")
-    if rest in _SLIM_BROKEN:
-        inside = name.partition(".")[2]
-        inside = inside if inside.startswith("layers.") else f"slim.{inside}"
-        return Fate("SLIM_BROKEN", _joined(_CARRIED, inside))
-    return None if slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
-
-
-def _of_ours(name: str) -> Fate | None:
-    """A name that hookbridge itself lacks below `hb.contrib` or `hb.estimator`."""
-    if name.startswith(f"{_CARRIED}."):
-        old = f"tf.contrib.{name[len(_CARRIED) + 1 :]}"
-        return None if contrib_names.lives(old) else _gone(old)
-    rest = name[len(_ESTIMATOR) + 1 :] if name.startswith(f"{_ESTIMATOR}.") else ""
-    first, _, below = rest.partition(".")
-    if first == "v1" and below and not has_estimator(below, v1=True):
-        return Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
-    return None
 
 
 def _joined(*parts: str) -> str:
