@@ -14,10 +14,9 @@ from hookbridge import errors
 from hookbridge.migrate.rewrites import (
     guest_lists,
     imports,
-    keras2_switch,
     names,
     old_arguments,
-    v1_behaviour,
+    switches,
     v1_imports,
 )
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -29,8 +28,7 @@ REWRITES: tuple[RewriteRule, ...] = (
     names.RULE,
     old_arguments.RULE,
     guest_lists.RULE,
-    keras2_switch.RULE,
-    v1_behaviour.RULE,
+    switches.RULE,
 )
 # Writing the comments is no rule for the tree, but is chosen by name like a rule.
 TODOS = "todos"
