@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from commands import Output, command
+from migrate_command import Output, command
 
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Unread

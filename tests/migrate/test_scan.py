@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import Output, command
+from migrate_command import Output, command
 
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Finding

@@ -95,7 +95,8 @@ def _all_uses_are_renamed(name: Imported, context: Context) -> bool:
     is_used = False
     for node in context.source.source.nodes:
         if isinstance(node, ast.Name) and node.id == name.bound:
-            is_used, use = True, node
+            is_used = True
+            use: ast.AST = node
             while context.is_part(use):
                 use = context.parents[use]
             new = context.living(use) if isinstance(use, ast.Attribute) else None

@@ -209,10 +209,9 @@ class _Body:
         """The number of lines above those that are put before a statement."""
         if number:
             return self._body[number - 1].end_lineno or 0
-        for statement in self._body[:1]:
-            above = getattr(statement, "decorator_list", [])
-            return min(node.lineno for node in (statement, *above)) - 1
-        return end
+        first = self._body[:1]
+        nodes = [node for s in first for node in (s, *getattr(s, "decorator_list", []))]
+        return min((node.lineno - 1 for node in nodes), default=end)
 
 
 def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
