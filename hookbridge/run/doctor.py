@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import json
 import os
 import sys
@@ -23,7 +24,6 @@ from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import Target
 
-TITLES = ("in", "run", "migrate", "you")
 COLUMNS = 100
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
 
@@ -81,13 +81,12 @@ def _absent(programs: Programs) -> Iterator[str]:
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
     """A finding for each installed package that means TensorFlow 1, at its import."""
     libraries = OldLibraries()
+    way = "a package for TensorFlow 2, or its code in the program"
     for module in programs.modules:
         for name, use in libraries.imported_by([module]):
-            way = "a package for TensorFlow 2, or its code in the program"
-            for node in module.source.nodes:
-                if name in _packages(node):
-                    yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
-                    break
+            nodes = (n for n in module.source.nodes if name in _packages(n))
+            for node in itertools.islice(nodes, 1):
+                yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
 
 
 def _packages(node: ast.AST) -> set[str]:
@@ -111,20 +110,24 @@ def as_text(diagnoses: Diagnoses) -> str:
         f"This machine: the program imports {name}, which is not installed."
         for name in diagnoses.absent
     ]
-    places: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    places: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for one in diagnoses.found:
         file = f"{one.file}:cell {one.cell}" if one.cell else one.file
         by_file = places.setdefault((one.name, one.run, one.migrate, one.person), {})
-        by_file.setdefault(file, []).append(one.line)
-    for (name, *texts), by_file in places.items():
+        by_file.setdefault(file, []).append(str(one.line))
+    for (name, run, migrate, person), by_file in places.items():
         lines.append(name)
-        where = "; ".join(
-            f"{file}:{', '.join(str(line) for line in sorted(set(numbers)))}"
-            for file, numbers in by_file.items()
-        )
-        for title, text in zip(TITLES, (where, *texts), strict=True):
-            if text:
-                lines += _paragraph(title, text)
+        files = (f"{f}:{', '.join(dict.fromkeys(n))}" for f, n in by_file.items())
+        titles = {"in": "; ".join(files), "run": run, "migrate": migrate, "you": person}
+        for title, text in titles.items():
+            lines += textwrap.wrap(
+                text,
+                COLUMNS,
+                initial_indent=f"    {title:9}",
+                subsequent_indent=" " * 13,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
     for unread in diagnoses.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     if diagnoses.left:
@@ -135,14 +138,3 @@ def as_text(diagnoses: Diagnoses) -> str:
         once = f", once {names} can be imported" if names else ""
         lines.append(f"Nothing is {verdict}{once}.")
     return "\n".join(lines)
-
-
-def _paragraph(title: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        COLUMNS,
-        initial_indent=f"    {title:9}",
-        subsequent_indent=" " * 13,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,42 +32,7 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
             f"Received the program {files[0]!r}; expected Python source: {main.reason}."
         )
     modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
-    return _Graph(list(modules.values()), lambda module: roots).modules
-
-
-class _Graph:
-    """Modules and those that they import, read from files; each is read once."""
-
-    def __init__(
-        self, modules: Sequence[Module], roots: Callable[[Module], Sequence[str]]
-    ) -> None:
-        self._roots = roots
-        self.modules = list(modules)
-        self._by_path = {module.path: module for module in modules}
-        self._unread: set[str] = set()
-        self.imports: dict[Module, dict[str, Module]] = {}
-        for module in self.modules:  # grows on the way
-            self.imports[module] = dict(self._imports(module))
-        for _ in range(_MAX_LINKS):
-            changed = [link(module, own) for module, own in self.imports.items()]
-            if not any(changed):
-                break
-
-    def _imports(self, module: Module) -> Iterator[tuple[str, Module]]:
-        if not module.file:
-            return
-        for name, file in imported(module, self._roots(module)):
-            path = os.path.realpath(file)
-            if path in self._unread:
-                continue
-            if path not in self._by_path:
-                part = None if len(self.modules) >= MAX_FILES else read_module(file)
-                if not isinstance(part, Module):
-                    self._unread.add(path)
-                    continue
-                self._by_path[path] = part
-                self.modules.append(part)
-            yield name, self._by_path[path]
+    return Programs(list(modules.values()), lambda module: roots).modules
 
 
 @dataclass(frozen=True)
@@ -85,37 +50,57 @@ class Place:
 
 
 class Programs:
-    """The programs that some files are parts of.
+    """The programs that some files are parts of, with the modules that they import.
 
     A file that no other file imports, or that runs as a script, is the main file of a
-    program; the files that it imports are the rest of it.
+    program; the files that it imports are the rest of it. `roots` gives the folders in
+    which a file's own modules may be. Each module is read once.
     """
 
-    def __init__(self, modules: Sequence[Module], tops: Collection[str] = ()) -> None:
-        graph = _Graph(modules, lambda module: folders_above(module.file, tops))
-        self.given, self.modules = list(modules), graph.modules
-        self._imports = graph.imports
+    def __init__(
+        self,
+        modules: Sequence[Module],
+        roots: Callable[[Module], Sequence[str]] = lambda m: folders_above(m.file),
+    ) -> None:
+        self.given, self.modules = list(modules), list(modules)
+        self._roots = roots
+        self._by_path = {module.path: module for module in modules}
+        self._unread: set[str] = set()
+        self._imports: dict[Module, dict[str, Module]] = {}
+        for module in self.modules:  # grows on the way
+            self._imports[module] = dict(self._imported(module))
+        for _ in range(_MAX_LINKS):
+            changed = [link(module, own) for module, own in self._imports.items()]
+            if not any(changed):
+                break
         imported_ones = {
             other
             for module, own in self._imports.items()
             for other in own.values()
             if other is not module
         }
-        self.mains = [
-            module
-            for module in self.modules
-            if module not in imported_ones or is_script(module)
-        ]
         self._of: dict[Module, list[Meaning]] = {}
         self._of_main: dict[Module, Meaning] = {}
-        self._parts: dict[Module, list[Module]] = {}
-        for main in self.mains:
-            parts = self._reached(main)
-            of_main = meaning.of_files(part.evidence for part in parts)
-            self._parts[main] = parts
-            self._of_main[main] = of_main
-            for part in parts:
-                self._of.setdefault(part, []).append(of_main)
+        for main in self.modules:
+            if main not in imported_ones or is_script(main):
+                parts = self._reached(main)
+                of_main = meaning.of_files(part.evidence for part in parts)
+                self._of_main[main] = of_main
+                for part in parts:
+                    self._of.setdefault(part, []).append(of_main)
+
+    def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
+        for name, file in imported(module, self._roots(module)) if module.file else ():
+            path = os.path.realpath(file)
+            if path not in self._by_path and path not in self._unread:
+                part = None if len(self.modules) >= MAX_FILES else read_module(file)
+                if isinstance(part, Module):
+                    self._by_path[path] = part
+                    self.modules.append(part)
+                else:
+                    self._unread.add(path)
+            if path in self._by_path:
+                yield name, self._by_path[path]
 
     def _reached(self, main: Module) -> list[Module]:
         modules = {main: None}
@@ -127,13 +112,9 @@ class Programs:
                     waiting.append(module)
         return list(modules)
 
-    def parts(self, main: Module) -> list[Module]:
-        """The modules of the program with this main file, the main file first."""
-        return self._parts.get(main, [main])
-
     def place(self, module: Module) -> Place:
         """Where a module stands in its programs."""
-        is_main = module in self._parts
+        is_main = module in self._of_main
         is_run = is_main and does_something(module)
         own = self._imports.get(module, {})
         meant = self.meaning(module)
@@ -161,7 +142,7 @@ def read_programs(
         else:
             modules.append(module)
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
-    return Programs(modules, tops), unread
+    return Programs(modules, lambda m: folders_above(m.file, tops)), unread
 
 
 def is_script(module: Module) -> bool:
