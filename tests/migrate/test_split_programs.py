@@ -171,12 +171,6 @@ class Writes(tf.train.SessionRunHook):
         ["step 1"],
     ),
 }
-# What nobody carries: a name behind another name for its module.
-GONE = """\
-import tensorflow as tf
-from tensorflow.contrib import learn
-processor = learn.preprocessing.VocabularyProcessor(5)
-"""
 
 
 def write(folder: Path, name: str) -> Path:
@@ -236,14 +230,6 @@ def test_a_file_means_what_any_program_means_that_imports_it(tmp_path: Path) -> 
     assert old == {"old", "shared"}
 
 
-def test_what_nobody_carries_keeps_its_comment() -> None:
-    done = migrate.rewrite(GONE)
-    (todo,) = done.todos
-    assert todo.code == "GONE" and "VocabularyProcessor" in todo.reason
-    assert "train_and_evaluate" not in todo.reason
-    assert migrate.rewrite(done.source).source == done.source
-
-
 def test_no_false_alarm(tmp_path: Path) -> None:
     file = tmp_path / "main.py"
     for line in (
@@ -275,16 +261,6 @@ def test_a_main_file_has_the_switches_of_its_own_program(tmp_path: Path) -> None
         assert bool(found) is changed
         list(files.write_all(found))
     assert "TF_USE_LEGACY_KERAS" in (tmp_path / "part.py").read_text()
-
-
-def test_private_keras_of_a_file_of_tensorflow_1_is_that_of_v1() -> None:
-    done = migrate.rewrite(
-        "import tensorflow as tf\nfrom tensorflow.python.keras import backend as K\n"
-        "K.set_session(tf.Session())\n"
-    )
-    assert "from tensorflow.compat.v1.keras import backend as K\n" in done.source
-    new = migrate.rewrite("from tensorflow.python.keras import backend as K\n")
-    assert "from tensorflow.keras import backend as K\n" in new.source
 
 
 def test_lists_that_come_from_us_are_no_places() -> None:
