@@ -17,7 +17,7 @@ from typing import NamedTuple
 import program_table
 import pytest
 import tensorflow as tf
-from fork_server import ForkServer, fork_server
+from fork_server import ForkServer
 from left_files import files_of
 from migrated import NATIVE, PROGRAMS, RECORDED, numbers, told
 
@@ -137,12 +137,15 @@ WAYS = {"run": unedited, "rewrite": rewritten}
 @pytest.fixture(scope="module")
 def runs(
     tmp_path_factory: pytest.TempPathFactory,
+    fork_server: ForkServer,
+    launcher: ForkServer,
 ) -> Iterator[dict[tuple[str, str], Future[Ran]]]:
     top = tmp_path_factory.mktemp("parts")
-    with fork_server(tensorflow=False) as server, ThreadPoolExecutor(AT_A_TIME) as pool:
+    servers = {"run": launcher, "rewrite": fork_server}
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
         yield {
             (way, name): pool.submit(
-                make, server, folder_of(name, top / f"{way}_{name}")
+                make, servers[way], folder_of(name, top / f"{way}_{name}")
             )
             for way, make in WAYS.items()
             for name in (*NATIVE, *GONE)

@@ -140,13 +140,24 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
         (tmp_path / name).write_bytes(content)
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    report = migrate.scan([tmp_path, tmp_path])
+    assert [f.code for f in report.findings] == ["ESTIMATOR"]
+    assert report.files == 2  # `mac.py` is not rewritten, but read
+    reasons = {Path(unread.file).name: unread.reason for unread in report.unread}
+    assert set(reasons) == {*bad, "gone.py"} - {"mac.py"}
+    for name, reason in {
+        "two.py": "Python 2 (line 1: print 'old'); run 2to3",
+        "wrong.py": "line 1",
+        "book.ipynb": "no list `cells`",
+        "huge.py": "5000001",
+    }.items():
+        assert reason in reasons[name]
     done = command(capsys, "rewrite", "--write", tmp_path)
     assert done.code == 0, done.err
     assert "1 files read, 1 rewritten" in done.out
     assert "9 not read" in done.out
     for name in (*bad, "gone.py"):
         assert f"{name}: " in done.out
-    assert "Python 2" in done.out
     assert (tmp_path / "good.py").read_text() == NEW
     assert {n: (tmp_path / n).read_bytes() for n in bad} == bad
     assert command(capsys, "rewrite", "--check", tmp_path).code == 1  # nine remain
