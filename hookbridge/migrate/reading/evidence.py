@@ -177,7 +177,8 @@ def _needing_v1(source: Source, names: Names) -> Iterator[tuple[str, str, int]]:
     """The calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in source.nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]
-    inside = _in_functions(source)
+    may_be_inside = any(name in _AT_MODULE_LEVEL for _, name in called)
+    inside = _in_functions(source) if may_be_inside else set()
     has_graph = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
     for call, name in called:
         needs = name in _ANYWHERE or (

@@ -19,10 +19,10 @@ from hookbridge.migrate.reading.meaning import means_old_alone
 from hookbridge.migrate.reading.notebooks import Notebook
 from hookbridge.migrate.reading.programs import read_programs
 from hookbridge.migrate.reading.sources import Source
-from hookbridge.migrate.rewrites.registry import REWRITES
+from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting.results import Rewritten
 from hookbridge.migrate.rewriting.rule import RewriteRule
-from hookbridge.migrate.rewriting.source import Rewriting
+from hookbridge.migrate.rewriting.source import rewrite_module
 from hookbridge.migrate.target import NEWEST, Target
 
 
@@ -53,8 +53,7 @@ def rewrite_files(
     What a file means follows from its whole program: the files that it imports are
     read, too.
     """
-    rewriting = Rewriting(rules, only, skip)
-    paths = list(paths)
+    choice, paths = chosen(rules, only, skip), list(paths)
     programs, unread = read_programs(paths)
     allowed = [os.path.realpath(path) for path in paths]
     names, guests = Target(target), Guests(programs.modules).kinds
@@ -67,7 +66,9 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", source.text):
                 raise ValueError("its lines end with carriage returns alone")
-            done = rewriting.of(module, programs.place(module), names, guests)
+            done = rewrite_module(
+                module, programs.place(module), names, *choice, guests
+            )
             says_so = means_old_alone(module.evidence)
             yield FileRewrite(source, _shown(done, source.notebook), says_so)
         except (errors.InvalidArgumentError, ValueError) as e:

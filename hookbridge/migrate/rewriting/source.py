@@ -55,10 +55,11 @@ def rewrite(
       errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
         is not known.
     """
-    rewriting, names = Rewriting(rules, only, skip), Target(target)
+    names, choice = Target(target), chosen(rules, only, skip)
     try:
         module = module_of_text(source)
-        return rewriting.of(module, Programs([module]).place(module), names)
+        place = Programs([module]).place(module)
+        return rewrite_module(module, place, names, *choice, {})
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(
@@ -66,56 +67,45 @@ def rewrite(
         ) from e
 
 
-class Rewriting:
-    """The rules that were chosen, for as many files as there are."""
-
-    def __init__(
-        self,
-        rules: Sequence[RewriteRule] = REWRITES,
-        only: Collection[str] = (),
-        skip: Collection[str] = (),
-    ) -> None:
-        self._rules, self._comments = chosen(rules, only, skip)
-
-    def of(
-        self,
-        module: Module,
-        place: Place,
-        target: Target,
-        guests: Mapping[str, str] | None = None,
-    ) -> Rewritten:
-        """The rewrite of one module; `guests` has the guest classes of other files."""
-        before = text = module.source.text
-        becomes_v1 = place.means_old and any(V1 in rule.codes for rule in self._rules)
+def rewrite_module(
+    module: Module,
+    place: Place,
+    target: Target,
+    rules: Sequence[RewriteRule],
+    has_comments: bool,
+    guests: Mapping[str, str],
+) -> Rewritten:
+    """The rewrite of one module; `guests` has the guest classes of other files."""
+    before = text = module.source.text
+    becomes_v1 = place.means_old and any(V1 in rule.codes for rule in rules)
+    if becomes_v1:
+        _provide_v1(module)
+    edits: list[Edit] = []
+    findings = lacks(module, place, target)
+    settled = frozenset(code for rule in rules for code in rule.codes)
+    for _ in range(MAX_WALKS):
+        active = [rule for rule in rules if rule.concerns(text, findings)]
+        if not active:
+            break
+        codes = frozenset(code for rule in active for code in rule.codes)
+        context = Context(module, place, target, guests, findings, codes)
+        changed = _walked(context, active)
+        edits += sorted(context.edits, key=lambda edit: edit.line)
+        if changed == text:
+            break
+        text = changed
+        module = module_of_text(text, module.file)
+        link(module, place.own)
         if becomes_v1:
             _provide_v1(module)
-        edits: list[Edit] = []
+        place = _rewritten(place, module)
         findings = lacks(module, place, target)
-        rules = self._rules
-        settled = frozenset(code for rule in rules for code in rule.codes)
-        for _ in range(MAX_WALKS):
-            active = [rule for rule in rules if rule.concerns(text, findings)]
-            if not active:
-                break
-            codes = frozenset(code for rule in active for code in rule.codes)
-            context = Context(module, place, target, guests or {}, findings, codes)
-            changed = _walked(context, active)
-            edits += sorted(context.edits, key=lambda edit: edit.line)
-            if changed == text:
-                break
-            text = changed
-            module = module_of_text(text, module.file)
-            link(module, place.own)
-            if becomes_v1:
-                _provide_v1(module)
-            place = _rewritten(place, module)
-            findings = lacks(module, place, target)
-            # A change of one walk may let a rule do more in the next walk.
-            if not any(finding.code in settled for finding in findings):
-                break
-        if self._comments:
-            text = todos.add(module, findings)
-        return Rewritten(before, text, tuple(edits), todos.found(text))
+        # A change of one walk may let a rule do more in the next walk.
+        if not any(finding.code in settled for finding in findings):
+            break
+    if has_comments:
+        text = todos.add(module, findings)
+    return Rewritten(before, text, tuple(edits), todos.found(text))
 
 
 def _provide_v1(module: Module) -> None:
