@@ -103,7 +103,9 @@ class StepFunction:
             return function
         if inner is function:
             return SameIterator(function)
-        if self._model.steps_per_execution > 1:
+        # Keras 3.16 loops over a single step too, if there are several replicas.
+        replicas = self._model.distribute_strategy.num_replicas_in_sync
+        if max(self._model.steps_per_execution, replicas) > 1:
             return function
         # Keras 3 also asks whether the optional is empty: with one step per call it is
         # not. The inner function stays Keras's, so that its errors read the same.

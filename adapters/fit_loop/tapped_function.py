@@ -2,8 +2,7 @@
 
 Fetches that compute nothing, such as the loss, need Keras's function only. Others are
 merged with it into one `tf.function`, or, where it cannot be called in another one
-(steps that run eagerly, loops over several steps in Keras 3), called before and after
-the step.
+(steps that run eagerly, loops over steps in Keras 3), called before and after the step.
 """
 
 from __future__ import annotations
@@ -62,14 +61,16 @@ class TappedFunction:
     ) -> Variant:
         """A function that calls the step with the fetches of a program."""
         model = self._model
-        steps = getattr(model, "steps_per_execution", 1) if self._is_optional else 1
-        if self.inner is None or steps > 1:
+        steps = getattr(model, "steps_per_execution", 1)
+        replicas = model.distribute_strategy.num_replicas_in_sync
+        if replicas > 1:
+            _check_no_tensors(fed, "every replica has a tensor of its own")
+        # Keras 3.16 loops over a single step too, if there are several replicas.
+        if self.inner is None or (self._is_optional and max(steps, replicas) > 1):
             _check_no_tensors(fed, "it runs eagerly or several steps a call")
             return self._in_three_calls(program, tapped, fed)
         if not program.has_ops:
             return self._as_is(program, tapped)
-        if model.distribute_strategy.num_replicas_in_sync > 1:
-            _check_no_tensors(fed, "every replica has a tensor of its own")
         return self._merged(program, tapped, fed)
 
     def _as_is(self, program: SessionProgram, tapped: Mapping[str, str]) -> Variant:
