@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from benchmarks import base
-from benchmarks.child import in_child, peak_mb
+from benchmarks.child import measured, peak_mb
 
 is_old = tf.__version__.startswith("2.15.")
 keras: Any = tf.keras if is_old else importlib.import_module("tf_keras")
@@ -250,16 +250,6 @@ def first_step(
 # --- tables -------------------------------------------------------------------------
 
 Results = dict[str, list[dict[str, float]]]
-Cases = Mapping[str, Callable[[], Any]]
-
-
-def measured(cases: Cases, repeats: int) -> Results:
-    """Runs all cases in turn, each in a process of its own."""
-    found: Results = {name: [] for name in cases}
-    for repeat in range(repeats):
-        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
-            found[name].append(in_child(cases[name]))
-    return found
 
 
 def measure_weights(megabytes: int, repeats: int, epochs: int) -> Results:

@@ -13,7 +13,7 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -47,6 +47,17 @@ def in_child(measure: Callable[[], Any]) -> Any:
     if os.waitpid(pid, 0)[1] or not content:
         raise RuntimeError("A process of the benchmark failed.")
     return json.loads(content)
+
+
+def measured(
+    cases: Mapping[str, Callable[[], Any]], repeats: int
+) -> dict[str, list[dict[str, float]]]:
+    """Runs all cases in turn, each in a process of its own."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
+    for repeat in range(repeats):
+        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
+            found[name].append(in_child(cases[name]))
+    return found
 
 
 def peak_mb() -> float:

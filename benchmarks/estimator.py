@@ -28,7 +28,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from benchmarks import base
-from benchmarks.child import in_child
+from benchmarks.child import measured
 from benchmarks.overhead_cases import RATE, SIZES, v1
 
 WARM_UP = 20  # steps before the clock starts
@@ -167,10 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
         },
         "50 steps and an evaluation": lambda: evaluated(rounds),
     }
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
-    for repeat in range(options.repeats):
-        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
-            found[name].append(in_child(cases[name]))
+    found = measured(cases, options.repeats)
     base.print_facts(options)
     floor = found["MonitoredTrainingSession"]
     rows = []

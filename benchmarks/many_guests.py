@@ -41,14 +41,6 @@ from benchmarks.overhead_cases import (
 COUNTS = (0, 1, 10, 100)
 
 
-class IdleHook(v1.train.SessionRunHook):  # type: ignore[misc, name-defined]
-    """Overrides nothing."""
-
-
-class IdleCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Overrides nothing."""
-
-
 def seldom_hook() -> Any:
     """A hook of TensorFlow's own that acts in the first step only."""
     return v1.train.LoggingTensorHook(["loss:0"], every_n_iter=10**9)
@@ -56,7 +48,7 @@ def seldom_hook() -> Any:
 
 # Kind of guest: (hook, callback).
 KINDS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-    "idle": (IdleHook, IdleCallback),
+    "idle": (v1.train.SessionRunHook, tf.keras.callbacks.Callback),
     "acts seldom": (seldom_hook, EpochCallback),
     "reads the loss": (LossHook, LossCallback),
 }

@@ -32,6 +32,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from benchmarks import base
+from benchmarks.overhead_cases import IdleHook
 
 v1: Any = tf.compat.v1
 
@@ -52,16 +53,6 @@ def native_callback(keras: Any) -> Any:
         on_test_batch_end = on_predict_batch_end = on_train_batch_end
 
     return Keeping()
-
-
-class IdleHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Overrides the methods of a run and fetches nothing."""
-
-    def before_run(self, run_context: Any) -> None:
-        pass
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        pass
 
 
 class FetchingHook(v1.train.SessionRunHook):  # type: ignore[misc]

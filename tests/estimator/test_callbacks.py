@@ -146,6 +146,7 @@ def test_canned_estimators_take_callbacks(
 
 # --- model_to_estimator ---------------------------------------------------------
 def keras_model(keras: Any) -> Any:
+    keras.backend.clear_session()
     model = keras.Sequential(
         [
             keras.layers.Dense(4, "tanh", input_shape=(3,), name="hidden"),
@@ -269,26 +270,6 @@ def test_model_to_estimator_refuses_before_training(
             make(model)
 
 
-X = np.random.RandomState(0).randn(24, 2).astype("float32")
-Y = (X @ np.array([[1.0], [2.0]], "float32")).astype("float32")
-STEPS = 3
-
-
-def train_input() -> Any:
-    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8).repeat()
-
-
-def eval_input() -> Any:
-    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
-
-
-def small_model(keras: Any) -> Any:
-    keras.backend.clear_session()
-    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), name="dense")])
-    model.compile(keras.optimizers.legacy.SGD(0.05), "mse", metrics=["mae"])
-    return model
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["to_model", "to_train"])
 def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> None:
@@ -296,41 +277,44 @@ def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> No
 
     def train(**until: int) -> Any:
         stopping = keras2.callbacks.EarlyStopping("loss", patience=3, min_delta=1e6)
-        options: dict[str, Any] = {"steps_per_epoch": STEPS}
+        options: dict[str, Any] = {"steps_per_epoch": PER_EPOCH}
         if given == "to_model":
             options["callbacks"] = stopping
         estimator = hb.estimator.model_to_estimator(
-            small_model(keras2), model_dir=str(tmp_path), **options
+            keras_model(keras2), model_dir=str(tmp_path), **options
         )
         hooks = []
         if given == "to_train":
-            hooks = hb.as_hooks(stopping, steps_per_epoch=STEPS)
-        estimator.train(train_input, hooks=hooks, **until)
+            hooks = hb.as_hooks(stopping, steps_per_epoch=PER_EPOCH)
+        estimator.train(input_fn(), hooks=hooks, **until)
         return estimator
 
-    train(steps=2 * STEPS)
-    assert (tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json").exists()
+    train(steps=2 * PER_EPOCH)
+    assert (tmp_path / f"model.ckpt-{2 * PER_EPOCH}.hookbridge.json").exists()
     estimator = train(steps=100)
     # The first epoch is the best; the patience of three epochs spans the restart.
-    assert estimator.evaluate(eval_input)["global_step"] == 4 * STEPS
+    assert estimator.evaluate(input_fn(repeat=False))["global_step"] == 4 * PER_EPOCH
 
 
 @pytest.mark.slow
 def test_validation_by_the_estimator(keras2: Any, tmp_path: Path) -> None:
     history = keras2.callbacks.History()
     estimator = hb.estimator.model_to_estimator(
-        small_model(keras2), model_dir=str(tmp_path)
+        keras_model(keras2), model_dir=str(tmp_path)
     )
     hooks = hb.as_hooks(
         history,
-        steps_per_epoch=STEPS,
+        steps_per_epoch=PER_EPOCH,
         epochs=2,
-        validation=(estimator, hb.estimator.EvalSpec(eval_input, steps=None)),
+        validation=(
+            estimator,
+            hb.estimator.EvalSpec(input_fn(repeat=False), steps=None),
+        ),
     )
-    estimator.train(train_input, hooks=hooks)
+    estimator.train(input_fn(), hooks=hooks)
     assert list(history.history) == ["loss", "val_loss", "val_mae"]
-    result = estimator.evaluate(eval_input)
+    result = estimator.evaluate(input_fn(repeat=False))
     for key in ("loss", "mae"):
         assert history.history[f"val_{key}"][-1] == pytest.approx(float(result[key]))
     # The newest checkpoint is still one of the loop, not of the validation.
-    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{2 * STEPS}")
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{2 * PER_EPOCH}")

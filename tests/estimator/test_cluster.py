@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
 
 import estimator_scenarios as scenarios
 import pytest
@@ -17,62 +17,31 @@ MAX_STEPS = 500
 TASKS = ["ps", "chief", "worker", "evaluator"]
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
-    """A finished job, and the exit codes of its processes."""
-    folder = tmp_path_factory.mktemp("cluster")
-    arguments = [str(folder / "model"), str(MAX_STEPS)]
+@pytest.mark.slow
+def test_every_task_does_its_part(tmp_path: Path, fork_server: ForkServer) -> None:
+    model = tmp_path / "model"
+    arguments = [str(model), str(MAX_STEPS)]
     with job(
-        folder, "cluster_job.py", *arguments, tasks=TASKS, server=fork_server
+        tmp_path, "cluster_job.py", *arguments, tasks=TASKS, server=fork_server
     ) as it:
         # A parameter server serves until it is killed, as in plain TensorFlow.
         codes = it.wait(TASKS[1:])
     assert all(process.poll() is not None for process in it.processes.values())
-    return it, codes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["chief", "worker", "evaluator"])
-def test_task_ends_by_itself(finished: Any, task: str) -> None:
-    it, codes = finished
-    assert codes[task] == 0, it.log(task)
-
-
-@pytest.mark.slow
-def test_parameter_server_was_serving_to_the_end(finished: Any) -> None:
-    it, codes = finished
-    assert codes["ps"] is None, it.log("ps")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["chief", "worker"])
-def test_hooks_and_callbacks_of_every_trainer_ran(finished: Any, task: str) -> None:
-    it, _ = finished
-    report = json.loads(it.report(task).read_text())
-    assert report["ended"] and 0 < report["steps"] <= MAX_STEPS
-    assert report["events"][0] == "train_begin"
-    # `on_train_end` comes once for the job, unless `hb.set_role` says otherwise.
-    assert (report["events"][-1] == "train_end") is (task == "chief")
-    assert any(event.startswith("epoch_end") for event in report["events"])
-
-
-@pytest.mark.slow
-def test_trainers_shared_the_work(finished: Any) -> None:
-    it, _ = finished
-    steps = [
-        json.loads(it.report(task).read_text())["steps"] for task in ("chief", "worker")
-    ]
+    assert codes == {"ps": None, "chief": 0, "worker": 0, "evaluator": 0}, it.logs()
+    steps = 0
+    for task in ("chief", "worker"):
+        report = json.loads(it.report(task).read_text())
+        assert report["ended"] and 0 < report["steps"] <= MAX_STEPS
+        assert report["events"][0] == "train_begin"
+        # `on_train_end` comes once for the job, unless `hb.set_role` says otherwise.
+        assert (report["events"][-1] == "train_end") is (task == "chief")
+        assert any(event.startswith("epoch_end") for event in report["events"])
+        steps += report["steps"]
     # Both tasks may be in a step when the last one is counted.
-    assert MAX_STEPS <= sum(steps) <= MAX_STEPS + 2
-    reader = tf.train.load_checkpoint(str(it.folder / "model"))
+    assert MAX_STEPS <= steps <= MAX_STEPS + 2
+    reader = tf.train.load_checkpoint(str(model))
     assert reader.get_tensor("global_step") in range(MAX_STEPS, MAX_STEPS + 3)
-
-
-@pytest.mark.slow
-def test_evaluator_evaluated_the_last_checkpoint(finished: Any) -> None:
-    it, _ = finished
-    steps = {step for step, _, _ in scenarios.events(it.folder / "model" / "eval")}
-    assert max(steps) >= MAX_STEPS
+    assert max(step for step, _, _ in scenarios.events(model / "eval")) >= MAX_STEPS
 
 
 def test_estimators_that_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

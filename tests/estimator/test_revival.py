@@ -20,20 +20,6 @@ from hookbridge.estimator.facade import Facade
 
 
 @pytest.mark.slow
-def test_importing_the_library_and_the_module_imports_no_tensorflow() -> None:
-    loaded = run(
-        """
-        import sys
-        import hookbridge as hb
-        hb.estimator.install  # a name of ours
-        print(sorted({name.partition(".")[0] for name in sys.modules}
-                     & {"tensorflow", "tensorflow_estimator", "keras", "tf_keras"}))
-        """
-    )
-    assert loaded == "[]"
-
-
-@pytest.mark.slow
 @only_revived
 def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
     changed = run(

@@ -7,7 +7,7 @@ import pkgutil
 import sys
 
 import pytest
-from revived import REVIVED, only_revived, run
+from revived import REVIVED, run
 
 import hookbridge as hb
 from hookbridge.estimator import places
@@ -128,17 +128,3 @@ def test_unmodified_code_finds_everything_after_install() -> None:
         """
     )
     assert printed == "found"
-
-
-@pytest.mark.slow
-@only_revived
-def test_without_install_tf_estimator_stays_away() -> None:
-    printed = run(
-        """
-        import hookbridge as hb
-        hb.estimator.Estimator
-        import tensorflow as tf
-        print(hasattr(tf, "estimator"), hasattr(tf.compat.v1, "estimator"))
-        """
-    )
-    assert printed == "False False"
