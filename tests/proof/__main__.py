@@ -1,12 +1,13 @@
 """Runs a code base of others through `hookbridge run`, and counts what passes.
 
-    python -m tests.proof NAME [--source=PATH_OR_ADDRESS] [--native=PYTHON]
+    python -m tests.proof NAME [--source=PATH_OR_ADDRESS] [--native=PYTHON [--losses]]
 
 What runs is in `code_bases.py`: tests of its own, or programs on small inputs; hooks of
 it also run in `fit` (`guests.py`). The code is copied into a temporary folder. With
 `--native`, that Python, which has a TensorFlow of its own, runs the same without
 hookbridge, and each test or program with another outcome is named; the exit code is 1
-if there is one. docs/proof.md has the results.
+if there is one. With `--losses` only trainings run, in both with the same seeds
+(`same_seeds`), and their losses are compared. docs/proof.md has the results.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
@@ -30,6 +33,9 @@ sys.path.insert(0, str(HERE))
 from code_bases import CODE_BASES, CodeBase  # noqa: E402
 
 THROUGH = ("-m", "hookbridge", "run")
+# Steps whose losses are compared, and what is rounding: a part of the loss.
+STEPS = 10
+ROUNDING = 1e-5
 
 
 def checkout(base: CodeBase, source: str, folder: Path) -> None:
@@ -59,17 +65,65 @@ def outcomes(
     if base.hooks and through:
         lines.append(f"--v2 {HERE / 'guests.py'} {base.hooks}")
     for line in lines:
-        words = [
-            word.replace("{out}", str(out)) for word in (*options, *shlex.split(line))
-        ]
-        folder = copy.parent if base.is_package else copy
-        done = subprocess.run(
-            [python, *through, *words], cwd=folder, env=environment(folder), check=False
-        )
+        code = of_program([python, *through, *options], line, base, copy, out)
         found[line.partition(" --")[0] + f" #{len(found)}"] = (
-            "failed" if done.returncode else "passed"
+            "failed" if code else "passed"
         )
     return found
+
+
+def of_program(
+    start: list[str],
+    line: str,
+    base: CodeBase,
+    copy: Path,
+    out: Path,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> int:
+    """Runs a program, with `more` in its environment: its exit code."""
+    words = [word.replace("{out}", str(out)) for word in (*start, *shlex.split(line))]
+    folder = copy.parent if base.is_package else copy
+    env = {**environment(folder), **more}
+    if "PROOF_LOSSES" in more:
+        env["PYTHONPATH"] = f"{HERE / 'same_seeds'}{os.pathsep}{env['PYTHONPATH']}"
+    return subprocess.run(words, cwd=folder, env=env, check=False).returncode
+
+
+def losses(
+    python: str, through: tuple[str, ...], base: CodeBase, copy: Path
+) -> dict[str, list[float]]:
+    """Runs the trainings of a code base with the same seeds: program -> losses."""
+    out = Path(tempfile.mkdtemp(dir=copy.parent))
+    if base.inputs:
+        base.inputs(python, copy, out)
+    options = [word for word in base.options if through and "old_library" in word]
+    found: dict[str, list[float]] = {}
+    for line in base.losses:
+        file = out / "losses.txt"
+        file.write_text("")
+        more = {"PROOF_LOSSES": str(file), "PROOF_STEPS": str(STEPS)}
+        more["PYTHONHASHSEED"] = "0"
+        of_program([python, *through, *options], line, base, copy, out, more)
+        numbers = [float(number) for number in file.read_text().split()]
+        if numbers:
+            found[line.partition(" --")[0] + f" #{len(found)}"] = numbers
+    return found
+
+
+def compare_losses(python: str, base: CodeBase, copy: Path) -> int:
+    """Prints the largest difference of the losses of each training: the exit code."""
+    ours = losses(sys.executable, THROUGH, base, copy)
+    native = losses(python, (), base, copy)
+    code = int(not native or native.keys() != ours.keys())
+    for name in sorted(native.keys() | ours.keys()):
+        pair = native.get(name, []), ours.get(name, [])
+        parts = [abs(b - a) / abs(a) for a, b in zip(*pair, strict=False)]
+        print(
+            f"{base.address}: {name}: {len(pair[0])} and {len(pair[1])} losses, "
+            f"the largest difference is {max(parts, default=0.0):.1e} of the loss"
+        )
+        code |= len(pair[0]) != len(pair[1]) or max(parts) > ROUNDING
+    return code
 
 
 def of_tests(
@@ -122,7 +176,12 @@ def main() -> int:
         "--source", help="a local copy (a repository or a folder), or an address"
     )
     parser.add_argument("--native", help="a Python that runs the same by itself")
+    parser.add_argument(
+        "--losses", action="store_true", help="compare the losses with --native's"
+    )
     values = parser.parse_args()
+    if values.losses and not (values.native and CODE_BASES[values.name].losses):
+        parser.error("--losses needs --native, and a code base with trainings")
     base = CODE_BASES[values.name]
     for module, package in base.needs:
         if importlib.util.find_spec(module) is None:
@@ -133,6 +192,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary, values.name)
         checkout(base, values.source or base.address, copy)
+        if values.losses:
+            return compare_losses(values.native, base, copy)
         found = outcomes(sys.executable, THROUGH, base, copy)
         print(f"{values.name}: hookbridge: {counts(found)}")
         if values.native is None:

@@ -27,6 +27,25 @@ _REVERSE = (
 )
 
 
+# The rate stays as it is: BERT and its heirs read the step before or after they raise
+# it, in no order.
+_STEADY = (
+    "--num_train_steps=100000000 --num_warmup_steps=0 --learning_rate=1e-3 --nodo_eval"
+)
+_DATA = (
+    "--output_file={out}/text.tfrecord --vocab_file={out}/vocab.txt "
+    "--max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=2"
+)
+_BERT = (
+    f"create_pretraining_data.py --input_file=sample_text.txt {_DATA}",
+    f"run_pretraining.py --bert_config_file={{out}}/config.json {_TEXT}",
+)
+_ALBERT = (
+    f"-m albert.create_pretraining_data --input_file={{out}}/texts/text.txt {_DATA}",
+    f"-m albert.run_pretraining {_TEXT} --albert_config_file={{out}}/config.json",
+)
+
+
 def _electra(program: str, more: str) -> str:
     hparams = _ELECTRA % (inputs.VOCABULARY, more)
     return f"{program} --data-dir={{out}} --model-name=tiny --hparams='{hparams}'"
@@ -38,6 +57,12 @@ def _official(program: str, data: str, more: str) -> str:
         f"--model_dir={{out}}/{data}-run --export_dir={{out}}/{data}-export "
         f"--train_epochs=1 --batch_size=10 {more}"
     )
+
+
+_WIDE_AND_RESNET = (
+    _official("wide_deep/census_main", "census", "--epochs_between_evals=1"),
+    _official("resnet/cifar10_main", "cifar10", "--resnet_size=8"),
+)
 
 
 def _easy_rec(model: str) -> tuple[str, ...]:
@@ -63,6 +88,7 @@ class CodeBase(NamedTuple):
       hooks: the function of guests.py with hooks of it, which run in both loops.
       options: of `hookbridge run`, for the programs.
       is_package: whether its imports name the copy's own folder.
+      losses: the programs of `--losses`: trainings, and what prepares them.
     """
 
     address: str
@@ -74,6 +100,7 @@ class CodeBase(NamedTuple):
     hooks: str = ""
     options: tuple[str, ...] = ()
     is_package: bool = False
+    losses: tuple[str, ...] = ()
 
 
 CODE_BASES = {
@@ -138,6 +165,10 @@ CODE_BASES = {
             ),
         ),
         inputs=inputs.translations,
+        losses=(
+            "-m opennmt.bin.main train --config {out}/config.yml "
+            "--model {out}/model.py",
+        ),
         hooks="opennmt",
         needs=(("parameterized", "parameterized"), ("rouge", "rouge==0.3.1")),
     ),
@@ -184,14 +215,12 @@ CODE_BASES = {
         "eedf571",
         programs=(
             *("modeling_test.py", "optimization_test.py", "tokenization_test.py"),
-            "create_pretraining_data.py --input_file=sample_text.txt "
-            "--output_file={out}/text.tfrecord --vocab_file={out}/vocab.txt "
-            "--max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=2",
-            f"run_pretraining.py --bert_config_file={{out}}/config.json {_TEXT}",
+            *_BERT,
             f"run_classifier.py --bert_config_file={{out}}/config.json {_COLA} "
             "--data_dir={out}/CoLA --num_train_epochs=2",
         ),
         inputs=inputs.text,
+        losses=(_BERT[0], f"{_BERT[1]} {_STEADY}"),
     ),
     "electra": CodeBase(
         "https://github.com/google-research/electra",
@@ -214,11 +243,7 @@ CODE_BASES = {
         "https://github.com/google-research/albert",
         "b772393",
         programs=(
-            "-m albert.create_pretraining_data --input_file={out}/texts/text.txt "
-            "--output_file={out}/text.tfrecord --vocab_file={out}/vocab.txt "
-            "--max_seq_length=32 --max_predictions_per_seq=5 --dupe_factor=2",
-            f"-m albert.run_pretraining {_TEXT} "
-            "--albert_config_file={out}/config.json",
+            *_ALBERT,
             f"-m albert.run_classifier {_COLA} "
             "--albert_config_file={out}/config.json "
             "--spm_model_file={out}/spm.model --data_dir={out} --train_step=16 "
@@ -232,11 +257,13 @@ CODE_BASES = {
             ("pkg_resources", "'setuptools<80'"),
         ),
         is_package=True,
+        losses=(_ALBERT[0], f"{_ALBERT[1]} {_STEADY}"),
     ),
     "EasyRec": CodeBase(
         "https://github.com/alibaba/EasyRec",
         "bd230cb1",
         programs=(*_easy_rec("deepfm"), *_easy_rec("mmoe")),
+        losses=(_easy_rec("deepfm")[0], _easy_rec("mmoe")[0]),
         inputs=inputs.ratings,
         hooks="easy_rec",
         needs=(
@@ -248,11 +275,8 @@ CODE_BASES = {
     "models": CodeBase(
         "https://github.com/tensorflow/models",
         "91b2debd",
-        programs=(
-            _official("mnist/mnist", "mnist", ""),
-            _official("wide_deep/census_main", "census", "--epochs_between_evals=1"),
-            _official("resnet/cifar10_main", "cifar10", "--resnet_size=8"),
-        ),
+        programs=(_official("mnist/mnist", "mnist", ""), *_WIDE_AND_RESNET),
+        losses=_WIDE_AND_RESNET,
         inputs=inputs.official,
         options=("--guests={out}/guests.py", "--steps_per_epoch=5"),
         needs=(("requests", "requests"), ("tensorboard", "tensorboard")),

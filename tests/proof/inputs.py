@@ -102,9 +102,9 @@ def model():
     return onmt.models.SequenceToSequence(
         source_inputter=onmt.inputters.WordEmbedder("source_vocabulary", 16),
         target_inputter=onmt.inputters.WordEmbedder("target_vocabulary", 16),
-        encoder=onmt.encoders.BidirectionalRNNEncoder(1, 16),
+        encoder=onmt.encoders.BidirectionalRNNEncoder(1, 16, dropout=0.0),
         decoder=onmt.decoders.AttentionalRNNDecoder(
-            1, 16, bridge=onmt.layers.CopyBridge(),
+            1, 16, dropout=0.0, bridge=onmt.layers.CopyBridge(),
             attention_mechanism_class=tf.contrib.seq2seq.LuongAttention,
         ),
     )
