@@ -85,6 +85,25 @@ def test_estimators_under_strategies(keras: Any, tmp_path: Path) -> None:
     assert len(history.history["loss"]) == 2
 
 
+def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
+    """The scope of the strategy has ended, and no trainable variable is mirrored."""
+
+    def read(self: Any, model: Any) -> None:
+        model.optimizer.learning_rate.numpy()
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
+            rate = v1.get_variable("rate", initializer=0.25, trainable=False)
+        weight = v1.get_variable("weight", initializer=2.0, use_resource=True)
+        v1.train.GradientDescentOptimizer(rate).minimize(weight**2, step)
+        with pytest.raises(
+            errors.RefusedError, match=r'`Fu.*`MirroredStrategy` keeps.*"rate:0"'
+        ):
+            hb.as_hooks(callback_of(keras, set_model=read))[0].begin()
+
+
 @pytest.mark.slow
 def test_sidecar_export_in_evaluation_keeps_the_best(
     keras2: Any, tmp_path: Path
