@@ -4,8 +4,8 @@
     python tests/estimator/run_upstream.py CHECKOUT [--mode v1] [PATTERN ...]
 
 Each file runs in a process of its own. Prints one line for each file and writes
-the outcomes, test by test, as JSON, so that two TensorFlow versions can be
-compared with `--compare`. The files stay outside this repository.
+the outcomes, test by test, as JSON, to compare two TensorFlow versions. The files
+stay outside this repository.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib.util
-import io
 import json
 import os
 import signal
@@ -21,70 +20,49 @@ import subprocess
 import sys
 import tempfile
 import time
-import types
 import unittest
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 PACKAGE = "tensorflow_estimator.python.estimator"
 ROOT = Path(__file__).resolve().parents[2]
 OUTCOMES = ("passed", "failed", "error", "skipped")
 
 
-class _Recorder(unittest.TextTestResult):
-    """A test result that keeps the outcome of every test."""
+class _Outcomes:
+    """A plugin of pytest: writes the outcomes after each test, as one may hang."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.outcomes: dict[str, str] = {}
-        self.reasons: dict[str, str] = {}
-        self.out: Path
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._outcomes: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
-    def startTest(self, test: Any) -> None:
-        super().startTest(test)
-        # The outcome if the process hangs in this test and is killed.
-        self.outcomes[test.id()] = "error"
-        self.reasons[test.id()] = "did not end"
-        self.write()
-        del self.outcomes[test.id()], self.reasons[test.id()]
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        # `test_session` is a helper of the base class that looks like a test.
+        items[:] = [item for item in items if item.name != "test_session"]
 
-    def write(self) -> None:
-        """Writes what is known, so that a hanging test does not lose the others."""
-        outcomes = {
-            # `test_session` is a helper of the base class that looks like a test.
-            _short(key): value
-            for key, value in self.outcomes.items()
-            if not key.endswith(".test_session")
-        }
-        reasons = {_short(key): value for key, value in self.reasons.items()}
-        self.out.write_text(json.dumps({"outcomes": outcomes, "reasons": reasons}))
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._file(nodeid, "error", "did not end")
 
-    def _file(self, test: Any, outcome: str, reason: str = "") -> None:
-        self.outcomes[test.id()] = outcome
-        if reason:
-            self.reasons[test.id()] = reason
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._file(report.nodeid, "error", report.longreprtext)
 
-    def addSuccess(self, test: Any) -> None:
-        super().addSuccess(test)
-        # If a sub-test has failed before, that outcome stays.
-        self.outcomes.setdefault(test.id(), "passed")
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "call" or not report.passed:
+            broken = report.failed and report.when != "call"
+            outcome = "error" if broken else report.outcome
+            self._file(report.nodeid, outcome, report.longreprtext)
 
-    def addFailure(self, test: Any, err: Any) -> None:
-        super().addFailure(test, err)
-        self._file(test, "failed", str(err[1])[:2000])
-
-    def addError(self, test: Any, err: Any) -> None:
-        super().addError(test, err)
-        self._file(test, "error", f"{type(err[1]).__name__}: {err[1]}"[:2000])
-
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
-        super().addSubTest(test, subtest, err)
-        if err is not None:
-            self._file(test, "failed", str(err[1])[:2000])
-
-    def addSkip(self, test: Any, reason: str) -> None:
-        super().addSkip(test, reason)
-        self._file(test, "skipped", reason)
+    def _file(self, test: str, outcome: str, reason: str) -> None:
+        # Keras's module is named in a test's parameters, and differs between versions.
+        test = test.replace("'tf_keras.", "'keras.")
+        self._outcomes[test] = outcome
+        self._reasons[test] = reason[-2000:]
+        report = {"outcomes": self._outcomes, "reasons": self._reasons}
+        self._out.write_text(json.dumps(report))
 
 
 def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
@@ -125,32 +103,17 @@ def _child(checkout: Path, name: str, mode: str, out: Path) -> None:
         util.tf_keras = view.keras
         util.tf_keras_v1 = view.compat.v1.keras
         util.tf_keras_v2 = view.compat.v2.keras
-    module: types.ModuleType | None = None
     try:
-        module = importlib.import_module(f"{PACKAGE}.{name}")
+        _as_its_main_block(name, importlib.import_module(f"{PACKAGE}.{name}"))
     except Exception as e:
         reason = f"{type(e).__name__}: {e}"
         out.write_text(
             json.dumps({"outcomes": {name: "error"}, "reasons": {name: reason}})
         )
         return
-    _as_its_main_block(name, module)
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
-
-    def recorder(*args: Any) -> _Recorder:
-        made = _Recorder(*args)
-        made.out = out
-        return made
-
-    runner = unittest.TextTestRunner(io.StringIO(), verbosity=0, resultclass=recorder)
-    result = runner.run(suite)
-    assert isinstance(result, _Recorder)
-    result.write()
-
-
-def _short(test: str) -> str:
-    """A test's name without the module of Keras, which differs between versions."""
-    return test.removeprefix(f"{PACKAGE}.").replace("'tf_keras.", "'keras.")
+    file = str(folder / f"{name.replace('.', '/')}.py")
+    options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={folder}"]
+    pytest.main([*options, file], [_Outcomes(out)])
 
 
 def _as_its_main_block(name: str, module: Any) -> None:
@@ -231,23 +194,6 @@ def count(report: dict[str, Any]) -> dict[str, int]:
     return {outcome: values.count(outcome) for outcome in OUTCOMES}
 
 
-def compare(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Lines: the counts of each file in both runs, and tests that only `old` passes."""
-    lines = []
-    for path in sorted({*old, *new}):
-        a, b = (run.get(path, {"outcomes": {}}) for run in (old, new))
-        counts = [
-            " ".join(f"{n:4d}" for n in count(report).values()) for report in (a, b)
-        ]
-        lines.append(f"{path:62s} {counts[0]}   {counts[1]}")
-        lines += [
-            f"    lost: {test}: {b.get('reasons', {}).get(test, 'not run')[:300]}"
-            for test, outcome in a["outcomes"].items()
-            if outcome == "passed" and b["outcomes"].get(test) != "passed"
-        ]
-    return lines
-
-
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -257,14 +203,9 @@ def main() -> None:
     parser.add_argument("--timeout_secs", type=int, default=1500)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--child")
-    parser.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"))
     arguments = parser.parse_args()
     if arguments.child:
         _child(arguments.checkout, arguments.child, arguments.mode, arguments.out)
-        return
-    if arguments.compare:
-        old, new = (json.loads(path.read_text()) for path in arguments.compare)
-        print("\n".join(compare(old, new)))
         return
     folder = arguments.checkout / PACKAGE.replace(".", "/")
     paths = sorted(
