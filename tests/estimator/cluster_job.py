@@ -1,6 +1,6 @@
-"""One task of a small Estimator cluster; started by `test_cluster.py`.
+"""One process of an Estimator's job; started by `test_clusters.py`.
 
-TF_CONFIG=... python tests/estimator/cluster_job.py MODEL_DIR MAX_STEPS REPORT
+[TF_CONFIG=...] python tests/estimator/cluster_job.py REPORT STRATEGY MODEL_DIR STEPS
 """
 
 from __future__ import annotations
@@ -18,67 +18,63 @@ import estimator_scenarios as scenarios  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
+from hookbridge.testing import EventLog, RecordingCallback, RecordingHook  # noqa: E402
 
 
-class Counter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Counts this task's steps and makes them slow enough for all to take part."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.ended = False
+class Slow(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Makes steps slow enough for all tasks to take part."""
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.steps += 1
         time.sleep(0.02)
 
-    def end(self, session: Any) -> None:
-        self.ended = True
+
+def two_cpus() -> Any:
+    """A mirrored strategy over two logical CPUs."""
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * 2,
+    )
+    # The default reduction never ends between CPUs of one graph.
+    reduction = tf.distribute.ReductionToOneDevice()
+    return tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction)
 
 
-class Epochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Notes the events of a callback."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.events: list[str] = []
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        self.events.append("train_begin")
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.events.append(f"epoch_end {epoch}")
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self.events.append("train_end")
+STRATEGIES: dict[str, Any] = {
+    "none": lambda: None,
+    "one_device": lambda: tf.distribute.OneDeviceStrategy("cpu:0"),
+    "mirrored": two_cpus,
+    "multi_worker": tf.distribute.experimental.MultiWorkerMirroredStrategy,
+    "parameter_server": (tf.compat.v1.distribute.experimental.ParameterServerStrategy),
+}
 
 
 def main() -> None:
-    """Runs the task that `TF_CONFIG` names and writes what its guests saw."""
-    report, model_dir, max_steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    hook, callback = Counter(), Epochs()
-    estimator = scenarios.custom(Path(model_dir), save_checkpoints_steps=100)
+    """Trains, evaluates if this process has to, and writes the report."""
+    report, name, model_dir = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    log = EventLog()
+    hooks: list[Any] = [RecordingHook(log, "hook")]
+    changes: dict[str, Any] = {"train_distribute": STRATEGIES[name]()}
+    if name == "none":
+        guests = [*hooks, Slow(), RecordingCallback(log, "callback")]
+        hooks = hb.as_hooks(guests, steps_per_epoch=100)
+        changes = {"save_checkpoints_steps": 100}
     result = hb.estimator.train_and_evaluate(
-        estimator,
+        scenarios.custom(model_dir, **changes),
         hb.estimator.TrainSpec(
-            scenarios.input_fn(),
-            max_steps=max_steps,
-            hooks=hb.as_hooks([hook, callback], steps_per_epoch=100),
+            scenarios.input_fn(), max_steps=int(sys.argv[4]), hooks=hooks
         ),
         hb.estimator.EvalSpec(
             scenarios.input_fn(repeat=False), start_delay_secs=0, throttle_secs=0
         ),
     )
-    evaluated = result[0] if result else None
-    report.write_text(
-        json.dumps(
-            {
-                "steps": hook.steps,
-                "ended": hook.ended,
-                "events": callback.events,
-                "global_step": None if not evaluated else int(evaluated["global_step"]),
-            }
-        )
-    )
+    counts = log.counts("hook")
+    notes = {
+        "steps": counts.get("after_run", 0),
+        "ended": counts.get("end", 0) == 1,
+        "events": [record.event for record in log.of("callback")],
+        "loss": float(result[0]["loss"]) if result else None,
+    }
+    report.write_text(json.dumps(notes))
 
 
 if __name__ == "__main__":

@@ -41,16 +41,6 @@ def _user_raises(t: Trace, make: Factory, *others: str) -> None:
 
 
 @scenario
-def out_of_range_raised_by_user(t: Trace) -> None:
-    _user_raises(t, lambda: _out_of_range("user"))
-
-
-@scenario
-def stop_iteration_raised_by_user(t: Trace) -> None:
-    _user_raises(t, lambda: StopIteration("user"))
-
-
-@scenario
 def out_of_range_subclass_raised_by_user(t: Trace) -> None:
     """The error ends the loop cleanly by its exact type only."""
 
@@ -58,21 +48,6 @@ def out_of_range_subclass_raised_by_user(t: Trace) -> None:
         pass
 
     _user_raises(t, lambda: Sub(None, None, "user"))
-
-
-@scenario
-def exception_in_user_code(t: Trace) -> None:
-    _user_raises(t, lambda: ValueError("user"), "B")
-
-
-@scenario
-def keyboard_interrupt_in_user_code(t: Trace) -> None:
-    _user_raises(t, KeyboardInterrupt)
-
-
-@scenario
-def recover_aborted_in_user_code(t: Trace) -> None:
-    _user_raises(t, aborted)
 
 
 # Method of a hook -> which call of it fails.
@@ -98,11 +73,7 @@ def failing_hooks(t: Trace, event: str, call: int, make: Factory) -> list[Any]:
 
 
 def _hook_raises(event: str, call: int, make: Factory) -> Callable[[Trace], None]:
-    def run(t: Trace) -> None:
-        op = t.train_graph().train_op
-        t.drive(t.session(failing_hooks(t, event, call, make)), op, runs=3)
-
-    return run
+    return lambda t: t.train_with(*failing_hooks(t, event, call, make), runs=3)
 
 
 for _event, _call in MOMENTS.items():
@@ -118,8 +89,7 @@ def exception_in_op(t: Trace) -> None:
         with tf.control_dependencies([check]):
             return tf.constant(1.0)
 
-    op = t.train_graph(loss=loss).train_op
-    t.drive(t.session([t.recorder("A"), t.recorder("B")]), op)
+    t.train_with(t.recorder("A"), t.recorder("B"), loss=loss)
 
 
 @scenario
@@ -129,8 +99,9 @@ def exception_in_op_valueerror_in_py_func(t: Trace) -> None:
             raise StopIteration("py")
         return np.float32(1)
 
-    op = t.train_graph(loss=lambda step: v1.py_func(fail, [step], tf.float32)).train_op
-    t.drive(t.session([t.recorder("A")]), op)
+    t.train_with(
+        t.recorder("A"), loss=lambda step: v1.py_func(fail, [step], tf.float32)
+    )
 
 
 def _nan(t: Trace, *, fail: bool) -> None:
@@ -142,11 +113,16 @@ def _nan(t: Trace, *, fail: bool) -> None:
     t.drive(t.session([t.recorder("A"), hook, t.recorder("B")]), op)
 
 
-@scenario
-def nan_fail(t: Trace) -> None:
-    _nan(t, fail=True)
-
-
-@scenario
-def nan_stop(t: Trace) -> None:
-    _nan(t, fail=False)
+SCENARIOS.update(
+    out_of_range_raised_by_user=lambda t: _user_raises(
+        t, lambda: _out_of_range("user")
+    ),
+    stop_iteration_raised_by_user=lambda t: _user_raises(
+        t, lambda: StopIteration("user")
+    ),
+    exception_in_user_code=lambda t: _user_raises(t, lambda: ValueError("user"), "B"),
+    keyboard_interrupt_in_user_code=lambda t: _user_raises(t, KeyboardInterrupt),
+    recover_aborted_in_user_code=lambda t: _user_raises(t, aborted),
+    nan_fail=lambda t: _nan(t, fail=True),
+    nan_stop=lambda t: _nan(t, fail=False),
+)

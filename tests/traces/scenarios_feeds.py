@@ -128,7 +128,6 @@ def options_merge(t: Trace) -> None:
 @scenario
 def options_not_sticky(t: Trace) -> None:
     """What a hook asks for in one run is not asked for in the next."""
-    op = t.train_graph().train_op
     options = iter([v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)])
 
     def args() -> Any:
@@ -136,13 +135,11 @@ def options_not_sticky(t: Trace) -> None:
             return SessionRunArgs(None, options=found)
         return None
 
-    t.drive(t.session([t.recorder("A", args=args, more=True)]), op, runs=2)
+    t.train_with(t.recorder("A", args=args, more=True), runs=2)
 
 
 @scenario
 def options_debug_watch_merge(t: Trace) -> None:
-    op = t.train_graph().train_op
-
     def watching(node: str) -> Any:
         options = v1.RunOptions()
         watch = options.debug_options.debug_tensor_watch_opts.add()
@@ -156,9 +153,9 @@ def options_debug_watch_merge(t: Trace) -> None:
             watches = run_values.options.debug_options.debug_tensor_watch_opts
             t.note("WATCH", n=len(watches), nodes=[w.node_name for w in watches])
 
-    hooks = [
+    t.train_with(
         t.recorder("A", args=lambda: watching("loss")),
         t.recorder("B", args=lambda: watching("w")),
         Hook(),
-    ]
-    t.drive(t.session(hooks), op, runs=1)
+        runs=1,
+    )

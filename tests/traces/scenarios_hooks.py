@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from trace_events import describe
 from trace_hooks import EventWriter
-from trace_loop import Trace, scenario
+from trace_loop import SCENARIOS, Trace, scenario
 
 v1 = tf.compat.v1
 
@@ -22,8 +22,6 @@ def same_hook_instance_twice(t: Trace) -> None:
 
 @scenario
 def non_hook_in_hooks(t: Trace) -> None:
-    op = t.train_graph().train_op
-
     class Duck:
         def begin(self) -> None:
             t.note("duck.begin")
@@ -40,49 +38,7 @@ def non_hook_in_hooks(t: Trace) -> None:
         def end(self, session: Any) -> None:
             t.note("duck.end")
 
-    t.drive(t.session([Duck()]), op, runs=1)
-
-
-@scenario
-def checkpoint_listeners(t: Trace) -> None:
-    op = t.train_graph().train_op
-    scaffold = v1.train.Scaffold()
-    saver = v1.train.CheckpointSaverHook(
-        t.directory(),
-        save_steps=2,
-        scaffold=scaffold,
-        listeners=[t.listener("L1"), t.listener("L2")],
-    )
-    hooks = [t.recorder("A"), saver, t.recorder("B")]
-    t.drive(t.session(hooks, scaffold=scaffold), op, runs=5)
-
-
-@scenario
-def checkpoint_listener_requests_stop(t: Trace) -> None:
-    op = t.train_graph().train_op
-    scaffold = v1.train.Scaffold()
-    saver = v1.train.CheckpointSaverHook(
-        t.directory(),
-        save_steps=2,
-        scaffold=scaffold,
-        listeners=[t.listener("L1", stop_at=2), t.listener("L2")],
-    )
-    hooks = [t.recorder("A"), saver, t.recorder("B")]
-    t.drive(t.session(hooks, scaffold=scaffold), op)
-
-
-@scenario
-def checkpoint_listener_requests_stop_at_first_save(t: Trace) -> None:
-    """What `after_save` returns in `after_create_session` is ignored."""
-    op = t.train_graph().train_op
-    scaffold = v1.train.Scaffold()
-    saver = v1.train.CheckpointSaverHook(
-        t.directory(),
-        save_steps=10,
-        scaffold=scaffold,
-        listeners=[t.listener("L1", stop_at=0)],
-    )
-    t.drive(t.session([t.recorder("A"), saver], scaffold=scaffold), op, runs=2)
+    t.train_with(Duck(), runs=1)
 
 
 @scenario
@@ -100,14 +56,6 @@ def logging_hook_triggers(t: Trace) -> None:
     )
     t.drive(t.session([hook]), op, runs=5)
     t.note("LOGGED", losses=seen)
-
-
-@scenario
-def step_counter_summaries(t: Trace) -> None:
-    op = t.train_graph().train_op
-    writer = EventWriter(t.log)
-    hook = v1.train.StepCounterHook(every_n_steps=2, summary_writer=writer)
-    t.drive(t.session([hook]), op, runs=5)
 
 
 @scenario
@@ -141,29 +89,13 @@ def final_ops_outofrange(t: Trace) -> None:
 
 
 @scenario
-def global_step_waiter(t: Trace) -> None:
-    op = t.train_graph().train_op
-    hooks = [t.recorder("A"), v1.train.GlobalStepWaiterHook(0)]
-    t.drive(t.session(hooks), op, runs=1)
-
-
-@scenario
 def profiler_hook(t: Trace) -> None:
-    op = t.train_graph().train_op
     directory = t.directory()
     with tf.Graph().as_default():  # its FileWriter needs one
         hook = v1.train.ProfilerHook(save_steps=2, output_dir=directory)
-    t.drive(t.session([hook]), op, runs=6)
+    t.train_with(hook, runs=6)
     files = [f for f in os.listdir(directory) if f.startswith("timeline")]
     t.note("FILES", files=sorted(files))
-
-
-@scenario
-def end_order_with_builtin_hooks_exception(t: Trace) -> None:
-    """When one `end` fails, later hooks get none; the session is closed."""
-    op = t.train_graph().train_op
-    hook = v1.train.FinalOpsHook("nosuch:0")
-    t.drive(t.session([t.recorder("A"), hook, t.recorder("B")]), op, runs=1)
 
 
 @scenario
@@ -199,3 +131,49 @@ def worker_non_chief(t: Trace) -> None:
         t.note("HOOKS", hooks=["Rec" for _ in monitored._hooks])
         with monitored:
             monitored.run(op)
+
+
+def _with_saver(
+    t: Trace,
+    *more: Any,
+    save_steps: int,
+    stop_at: int | None = None,
+    second: bool = True,
+    runs: int | None = None,
+) -> None:
+    """A saver with one or two listeners; the first may ask for a stop."""
+    scaffold = v1.train.Scaffold()
+    listeners = [t.listener("L1", stop_at=stop_at)]
+    if second:
+        listeners.append(t.listener("L2"))
+    saver = v1.train.CheckpointSaverHook(
+        t.directory(), save_steps=save_steps, scaffold=scaffold, listeners=listeners
+    )
+    t.train_with(
+        t.recorder("A"), saver, *more, config={"scaffold": scaffold}, runs=runs
+    )
+
+
+SCENARIOS.update(
+    checkpoint_listeners=lambda t: _with_saver(
+        t, t.recorder("B"), save_steps=2, runs=5
+    ),
+    checkpoint_listener_requests_stop=lambda t: _with_saver(
+        t, t.recorder("B"), save_steps=2, stop_at=2
+    ),
+    # What `after_save` returns in `after_create_session` is ignored.
+    checkpoint_listener_requests_stop_at_first_save=lambda t: _with_saver(
+        t, save_steps=10, stop_at=0, second=False, runs=2
+    ),
+    step_counter_summaries=lambda t: t.train_with(
+        v1.train.StepCounterHook(every_n_steps=2, summary_writer=EventWriter(t.log)),
+        runs=5,
+    ),
+    global_step_waiter=lambda t: t.train_with(
+        t.recorder("A"), v1.train.GlobalStepWaiterHook(0), runs=1
+    ),
+    # When one `end` fails, later hooks get none; the session is closed.
+    end_order_with_builtin_hooks_exception=lambda t: t.train_with(
+        t.recorder("A"), v1.train.FinalOpsHook("nosuch:0"), t.recorder("B"), runs=1
+    ),
+)

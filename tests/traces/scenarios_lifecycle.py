@@ -11,27 +11,9 @@ from typing import Any
 import tensorflow as tf
 from trace_events import describe
 from trace_hooks import CoordStop, Recorder
-from trace_loop import Trace, scenario
+from trace_loop import SCENARIOS, Trace, scenario
 
 v1 = tf.compat.v1
-
-
-@scenario
-def normal(t: Trace) -> None:
-    op = t.train_graph().train_op
-    hooks = [t.recorder("A", more=True), t.recorder("B")]
-    t.drive(t.session(hooks), op, runs=3)
-
-
-@scenario
-def normal_close_without_with(t: Trace) -> None:
-    op = t.train_graph().train_op
-    t.drive(t.session([t.recorder("A")]), op, runs=2, use_with=False)
-
-
-@scenario
-def zero_runs(t: Trace) -> None:
-    t.drive(t.session([t.recorder("A")]), t.train_graph().train_op, runs=0)
 
 
 @scenario
@@ -74,8 +56,6 @@ def default_hooks_order(t: Trace) -> None:
 
 @scenario
 def hook_creates_variable_in_begin(t: Trace) -> None:
-    op = t.train_graph().train_op
-
     class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             variable = v1.get_variable(
@@ -89,25 +69,16 @@ def hook_creates_variable_in_begin(t: Trace) -> None:
         def after_run(self, run_context: Any, run_values: Any) -> None:
             t.note("hook_var", v=describe(run_values.results))
 
-    t.drive(t.session([Hook()]), op, runs=1)
+    t.train_with(Hook(), runs=1)
 
 
 @scenario
 def hook_creates_op_after_create_session(t: Trace) -> None:
-    op = t.train_graph().train_op
-
     class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def after_create_session(self, session: Any, coord: Any) -> None:
             tf.constant(1.0)
 
-    t.drive(t.session([t.recorder("A"), Hook(), t.recorder("B")]), op, runs=1)
-
-
-@scenario
-def stop_at_step_num_steps(t: Trace) -> None:
-    op = t.train_graph().train_op
-    stop = v1.train.StopAtStepHook(num_steps=3)
-    t.drive(t.session([t.recorder("A"), stop, t.recorder("B")]), op)
+    t.train_with(t.recorder("A"), Hook(), t.recorder("B"), runs=1)
 
 
 @scenario
@@ -117,43 +88,20 @@ def stop_at_step_last_step_increment_2(t: Trace) -> None:
 
 
 def _resume(t: Trace, stop: Any) -> None:
-    directory = t.checkpoint(5)
-    op = t.train_graph().train_op
-    t.drive(t.session([t.recorder("A"), stop], checkpoint_dir=directory), op)
-
-
-@scenario
-def stop_at_step_resume_num_steps(t: Trace) -> None:
-    _resume(t, v1.train.StopAtStepHook(num_steps=2))
-
-
-@scenario
-def stop_at_step_already_past_last_step(t: Trace) -> None:
-    _resume(t, v1.train.StopAtStepHook(last_step=4))
+    t.train_with(t.recorder("A"), stop, config={"checkpoint_dir": t.checkpoint(5)})
 
 
 @scenario
 def stop_at_step_same_hook_instance_reused(t: Trace) -> None:
     hook = v1.train.StopAtStepHook(num_steps=2)
-    t.drive(t.session([t.recorder("A"), hook]), t.train_graph().train_op)
+    t.train_with(t.recorder("A"), hook)
     with t.host.graph():
-        t.drive(t.session([t.recorder("A2"), hook]), t.train_graph().train_op)
+        t.train_with(t.recorder("A2"), hook)
 
 
 def _stop_in(t: Trace, event: str) -> None:
-    op = t.train_graph().train_op
-    hooks = [t.recorder("A"), t.recorder("X", stops=[(event, 2)]), t.recorder("B")]
-    t.drive(t.session(hooks), op)
-
-
-@scenario
-def request_stop_in_before_run(t: Trace) -> None:
-    _stop_in(t, "before_run")
-
-
-@scenario
-def request_stop_in_after_run(t: Trace) -> None:
-    _stop_in(t, "after_run")
+    stopping = t.recorder("X", stops=[(event, 2)])
+    t.train_with(t.recorder("A"), stopping, t.recorder("B"))
 
 
 @scenario
@@ -168,32 +116,13 @@ def run_after_stop(t: Trace) -> None:
     t.drive(t.session([t.recorder("A", stops=[("after_run", 1)])]), op, body=body)
 
 
-def _coordinator_stop(t: Trace, stop: CoordStop, *others: str) -> None:
-    op = t.train_graph().train_op
-    hooks = [t.recorder("A", coord_stop=stop), *(t.recorder(n) for n in others)]
-    t.drive(t.session(hooks), op)
+def _coordinator_stop(t: Trace, make: Any = None, *, bare: bool = False) -> None:
+    stop = CoordStop(2, make, bare)
+    t.train_with(t.recorder("A", coord_stop=stop), t.recorder("B"))
 
 
-@scenario
-def coord_request_stop(t: Trace) -> None:
-    _coordinator_stop(t, CoordStop(2), "B")
-
-
-@scenario
-def coord_request_stop_with_exception(t: Trace) -> None:
-    _coordinator_stop(t, CoordStop(2, lambda: ValueError("from coord")), "B")
-
-
-@scenario
-def coord_request_stop_with_outofrange(t: Trace) -> None:
-    error = tf.errors.OutOfRangeError(None, None, "q")
-    _coordinator_stop(t, CoordStop(2, lambda: error), "B")
-
-
-@scenario
-def coord_request_stop_with_bare_exception(t: Trace) -> None:
-    """Upstream defect: `request_stop(error)` outside `except` is a TypeError."""
-    _coordinator_stop(t, CoordStop(2, lambda: ValueError("from coord"), bare=True), "B")
+def _end_of_queue() -> Exception:
+    return tf.errors.OutOfRangeError(None, None, "q")  # type: ignore[no-any-return]
 
 
 @scenario
@@ -246,3 +175,34 @@ def out_of_range(t: Trace) -> None:
 def out_of_range_no_with(t: Trace) -> None:
     _, op = t.data_graph(2)
     t.drive(t.session([t.recorder("A")]), op, use_with=False)
+
+
+def _from_coordinator() -> Exception:
+    return ValueError("from coord")
+
+
+SCENARIOS.update(
+    normal=lambda t: t.train_with(t.recorder("A", more=True), t.recorder("B"), runs=3),
+    normal_close_without_with=lambda t: t.train_with(
+        t.recorder("A"), runs=2, use_with=False
+    ),
+    zero_runs=lambda t: t.train_with(t.recorder("A"), runs=0),
+    stop_at_step_num_steps=lambda t: t.train_with(
+        t.recorder("A"), v1.train.StopAtStepHook(num_steps=3), t.recorder("B")
+    ),
+    stop_at_step_resume_num_steps=lambda t: _resume(
+        t, v1.train.StopAtStepHook(num_steps=2)
+    ),
+    stop_at_step_already_past_last_step=lambda t: _resume(
+        t, v1.train.StopAtStepHook(last_step=4)
+    ),
+    request_stop_in_before_run=lambda t: _stop_in(t, "before_run"),
+    request_stop_in_after_run=lambda t: _stop_in(t, "after_run"),
+    coord_request_stop=_coordinator_stop,
+    coord_request_stop_with_exception=lambda t: _coordinator_stop(t, _from_coordinator),
+    coord_request_stop_with_outofrange=lambda t: _coordinator_stop(t, _end_of_queue),
+    # Upstream defect: `request_stop(error)` outside `except` is a TypeError.
+    coord_request_stop_with_bare_exception=lambda t: _coordinator_stop(
+        t, _from_coordinator, bare=True
+    ),
+)

@@ -15,13 +15,9 @@ v1 = tf.compat.v1
 
 def _recovers(event: str, call: int, make: Factory, *, saves: bool) -> Any:
     def run(t: Trace) -> None:
-        config = (
-            {"checkpoint_dir": t.directory(), "save_checkpoint_steps": 2}
-            if saves
-            else {}
-        )
-        op = t.train_graph().train_op
-        t.drive(t.session(failing_hooks(t, event, call, make), **config), op, runs=4)
+        saving = {"checkpoint_dir": t.directory(), "save_checkpoint_steps": 2}
+        hooks = failing_hooks(t, event, call, make)
+        t.train_with(*hooks, config=saving if saves else None, runs=4)
 
     return run
 
@@ -37,18 +33,8 @@ for _event, _call in RECOVERY_MOMENTS.items():
 
 
 @scenario
-def recover_aborted_in_before_run_singular(t: Trace) -> None:
-    op = t.train_graph().train_op
-    hooks = failing_hooks(t, "before_run", 2, aborted)
-    t.drive(lambda: v1.train.SingularMonitoredSession(hooks=hooks), op, runs=4)
-
-
-@scenario
 def recover_aborted_by_session_run(t: Trace) -> None:
     """The error comes out of `Session.run` itself, as from a lost server."""
-    directory = t.directory()
-    op = t.train_graph().train_op
-    hooks = [t.recorder("A"), t.recorder("B")]
     run = t.host.session_class.run  # type: ignore[attr-defined]
     calls = 0
 
@@ -62,8 +48,8 @@ def recover_aborted_by_session_run(t: Trace) -> None:
         return run(self, fetches, *args, **kwargs)
 
     with mock.patch.object(t.host.session_class, "run", failing):
-        make = t.session(hooks, checkpoint_dir=directory, save_checkpoint_steps=2)
-        t.drive(make, op, runs=4)
+        config = {"checkpoint_dir": t.directory(), "save_checkpoint_steps": 2}
+        t.train_with(t.recorder("A"), t.recorder("B"), config=config, runs=4)
 
 
 @scenario
@@ -110,11 +96,15 @@ def recover_coord_thread_aborted(t: Trace) -> None:
 
 
 @scenario
+def recover_aborted_in_before_run_singular(t: Trace) -> None:
+    op = t.train_graph().train_op
+    hooks = failing_hooks(t, "before_run", 2, aborted)
+    t.drive(lambda: v1.train.SingularMonitoredSession(hooks=hooks), op, runs=4)
+
+
+@scenario
 def recover_stop_flag_lost(t: Trace) -> None:
     """A stop asked for in a run that is then aborted and repeated is lost."""
-    op = t.train_graph().train_op
-    hooks = [
-        t.recorder("A", stops=[("before_run", 2)]),
-        t.recorder("X", raises={("after_run", 2): aborted}),
-    ]
-    t.drive(t.session(hooks), op, runs=4)
+    stopping = t.recorder("A", stops=[("before_run", 2)])
+    failing = t.recorder("X", raises={("after_run", 2): aborted})
+    t.train_with(stopping, failing, runs=4)

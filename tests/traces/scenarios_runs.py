@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 from trace_events import type_name
-from trace_loop import Trace, scenario
+from trace_loop import SCENARIOS, Trace, scenario
 
 from hookbridge import compat
 
@@ -82,22 +82,7 @@ def run_step_fn_hook_stops_inside(t: Trace) -> None:
 
 
 def _bad_step_fn(t: Trace, step_fn: Any) -> None:
-    op = t.train_graph().train_op
-
-    def body(monitored: Any, turn: int) -> Any:
-        return monitored.run_step_fn(step_fn)
-
-    t.drive(t.session([t.recorder("A")]), op, body=body)
-
-
-@scenario
-def run_step_fn_bad_signature(t: Trace) -> None:
-    _bad_step_fn(t, lambda ctx, y: None)
-
-
-@scenario
-def run_step_fn_wrong_arg_name(t: Trace) -> None:
-    _bad_step_fn(t, lambda ctx: None)
+    t.train_with(t.recorder("A"), body=lambda run, turn: run.run_step_fn(step_fn))
 
 
 class NT(NamedTuple):
@@ -156,24 +141,7 @@ def _one_fetch(t: Trace, args: Callable[[Any], Any]) -> None:
 
 
 @scenario
-def fetch_invalid(t: Trace) -> None:
-    _one_fetch(t, lambda loss: SessionRunArgs(3.0))
-
-
-@scenario
-def fetch_invalid_name(t: Trace) -> None:
-    _one_fetch(t, lambda loss: SessionRunArgs("nosuch:0"))
-
-
-@scenario
-def before_run_returns_non_args(t: Trace) -> None:
-    _one_fetch(t, t.tensor)
-
-
-@scenario
 def stale_global_step_fetch(t: Trace) -> None:
-    op = t.train_graph().train_op
-
     class Hook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def begin(self) -> None:
             self.read = compat.private("global_step_read")()
@@ -185,4 +153,13 @@ def stale_global_step_fetch(t: Trace) -> None:
             fresh = int(run_context.session.run(self.read))
             t.note("STALE", fetched=int(run_values.results), fresh=fresh)
 
-    t.drive(t.session([Hook()]), op, runs=3)
+    t.train_with(Hook(), runs=3)
+
+
+SCENARIOS.update(
+    run_step_fn_bad_signature=lambda t: _bad_step_fn(t, lambda ctx, y: None),
+    run_step_fn_wrong_arg_name=lambda t: _bad_step_fn(t, lambda ctx: None),
+    fetch_invalid=lambda t: _one_fetch(t, lambda loss: SessionRunArgs(3.0)),
+    fetch_invalid_name=lambda t: _one_fetch(t, lambda loss: SessionRunArgs("nosuch:0")),
+    before_run_returns_non_args=lambda t: _one_fetch(t, t.tensor),
+)

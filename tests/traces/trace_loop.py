@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -197,6 +197,17 @@ class Trace:
         if monitored is not None:
             self.note("AFTER", should_stop=bool(monitored.should_stop()))
         return monitored
+
+    def train_with(
+        self,
+        *hooks: Any,
+        loss: Callable[[Any], Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        **loop: Any,
+    ) -> Any:
+        """The canonical loop over a graph that trains; `loop` is for `drive`."""
+        op = self.train_graph(loss=loss).train_op
+        return self.drive(self.session(list(hooks), **config or {}), op, **loop)
 
 
 class _Turns(NamedTuple):
