@@ -63,9 +63,7 @@ def main() -> None:
         hb.estimator.TrainSpec(
             scenarios.input_fn(), max_steps=int(sys.argv[4]), hooks=hooks
         ),
-        hb.estimator.EvalSpec(
-            scenarios.input_fn(repeat=False), start_delay_secs=0, throttle_secs=0
-        ),
+        scenarios.evaluation(),
     )
     counts = log.counts("hook")
     notes = {

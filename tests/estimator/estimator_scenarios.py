@@ -37,6 +37,12 @@ def input_fn(classes: int = 0, *, repeat: bool = True, batch: int = BATCH) -> An
     return make
 
 
+def evaluation(**options: Any) -> Any:
+    """The held-out data, evaluated as often as there is a checkpoint."""
+    data = options.pop("data", input_fn(repeat=False))
+    return hb.estimator.EvalSpec(data, start_delay_secs=0, throttle_secs=0, **options)
+
+
 def columns() -> list[Any]:
     """A numeric and a categorical feature column."""
     city = tf.feature_column.categorical_column_with_vocabulary_list(

@@ -40,12 +40,6 @@ def names(events: list[Any]) -> list[Any]:
     return [event[0] for event in events]
 
 
-def evaluation(**options: Any) -> Any:
-    """The held-out data, evaluated as often as there is a checkpoint."""
-    data = options.pop("data", scenarios.input_fn(repeat=False))
-    return hb.estimator.EvalSpec(data, start_delay_secs=0, throttle_secs=0, **options)
-
-
 def test_train_evaluate_and_predict_take_both_kinds(keras: Any, tmp_path: Path) -> None:
     events: list[Any] = []
     log = EventLog()
@@ -112,7 +106,7 @@ def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
         hb.estimator.train_and_evaluate(
             scenarios.custom(tmp_path, save_checkpoints_steps=2 * PER_EPOCH),
             hb.estimator.TrainSpec(scenarios.input_fn(), steps, hooks=training),
-            evaluation(hooks=evaluating),
+            scenarios.evaluation(hooks=evaluating),
         )
     once = ["train_begin", *ONE_EPOCH, *ONE_EPOCH, "train_end"]
     assert names(logs[0]) == [*once, *once]
@@ -168,12 +162,20 @@ def input_fn(*, repeat: bool = True) -> Any:
     return make
 
 
-@pytest.mark.slow
 def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> None:
+    """And trains as `Model.fit` does."""
+
+    def plateau() -> Any:
+        return keras2.callbacks.ReduceLROnPlateau("mae", patience=1, min_delta=1e3)
+
+    twin, model = keras_model(keras2), keras_model(keras2)
+    model.set_weights(twin.get_weights())
+    features, labels = scenarios.data()
+    options = {"batch_size": 8, "epochs": 3, "shuffle": False, "verbose": 0}
+    fitted = twin.fit(features["x"], labels, callbacks=[plateau()], **options).history
     events: list[Any] = []
     log = EventLog()
     history = keras2.callbacks.History()
-    plateau = keras2.callbacks.ReduceLROnPlateau("mae", patience=1, min_delta=1e3)
     seen = []
 
     def look(self: Any, epoch: int, logs: Any) -> None:
@@ -181,9 +183,9 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
 
     looks = callback_of(keras2, on_epoch_end=look)
     estimator = hb.estimator.model_to_estimator(
-        keras_model(keras2),
+        model,
         model_dir=str(tmp_path),
-        callbacks=[recorder(keras2, events), plateau, history, looks],
+        callbacks=[recorder(keras2, events), plateau(), history, looks],
         hooks=RecordingHook(log, "hook"),
         steps_per_epoch=PER_EPOCH,
         epochs=3,
@@ -192,7 +194,8 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
     estimator.train(input_fn())
     assert names(events) == ["train_begin", *ONE_EPOCH * 3, "train_end"]
     assert log.counts("hook")["after_run"] == 3 * PER_EPOCH
-    assert set(history.history) >= {"loss", "mae"}
+    for key in ("loss", "mae"):
+        np.testing.assert_allclose(history.history[key], fitted[key], rtol=1e-4)
     assert seen == [["hidden", "out"]] * 3
     rates = history.history.get("lr") or history.history["learning_rate"]
     np.testing.assert_allclose(rates, [0.05, 0.05, 0.005], rtol=1e-4)
@@ -205,28 +208,6 @@ def test_model_keeps_its_callbacks_and_hooks(keras2: Any, tmp_path: Path) -> Non
     events.clear()
     list(estimator.predict(input_fn(repeat=False)))
     assert names(events) == PREDICTION
-
-
-def test_model_to_estimator_equals_fit(keras2: Any, tmp_path: Path) -> None:
-    """The losses of `Model.fit` and of the Estimator of the same model agree."""
-    model = keras_model(keras2)
-    start = model.get_weights()
-    features, labels = scenarios.data()
-    fitted = model.fit(
-        features["x"], labels, batch_size=8, epochs=3, shuffle=False, verbose=0
-    ).history
-    model.set_weights(start)
-    history = keras2.callbacks.History()
-    estimator = hb.estimator.model_to_estimator(
-        model,
-        model_dir=str(tmp_path),
-        callbacks=history,
-        steps_per_epoch=PER_EPOCH,
-        epochs=3,
-    )
-    estimator.train(input_fn())
-    for key in ("loss", "mae"):
-        np.testing.assert_allclose(history.history[key], fitted[key], rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -243,7 +224,7 @@ def test_evaluation_inside_training_leaves_the_model_s_callbacks_alone(
     result, _ = hb.estimator.train_and_evaluate(
         estimator,
         hb.estimator.TrainSpec(input_fn(), max_steps=2 * PER_EPOCH),
-        evaluation(data=input_fn(repeat=False)),
+        scenarios.evaluation(data=input_fn(repeat=False)),
     )
     assert result["global_step"] == 2 * PER_EPOCH
     assert names(events) == ["train_begin", *ONE_EPOCH * 2, "train_end"]

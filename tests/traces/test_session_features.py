@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,19 @@ from hookbridge.structures import structure_key
 v1 = tf.compat.v1
 
 
+Opens = Callable[[], LiveSession]
+
+
 @pytest.fixture(scope="module")
 def host() -> LiveHost:
     return LiveHost(tf.keras)
 
 
 @pytest.fixture
-def live_graph(host: LiveHost) -> Iterator[Any]:
+def opens(host: LiveHost) -> Iterator[Opens]:
+    """Opens sessions on the live graph that is the default one."""
     with host.graph() as graph:
-        yield graph
+        yield lambda: host.session(graph)
 
 
 def counter(name: str) -> tuple[Any, Any]:
@@ -34,20 +38,18 @@ def counter(name: str) -> tuple[Any, Any]:
     return variable, v1.assign_add(variable, 1.0)
 
 
-def test_each_session_has_its_own_variables(host: LiveHost, live_graph: Any) -> None:
+def test_each_session_has_its_own_variables(opens: Opens) -> None:
     variable, add = counter("mine")
-    first, second = host.session(live_graph), host.session(live_graph)
+    first, second = opens(), opens()
     for session in (first, second):
         session.run(variable.initializer)
     assert [first.run(add), first.run(add), second.run(add)] == [1.0, 2.0, 1.0]
     assert first.run(variable) == 2.0
 
 
-def test_variables_of_a_closed_session_are_freed(
-    host: LiveHost, live_graph: Any
-) -> None:
+def test_variables_of_a_closed_session_are_freed(opens: Opens) -> None:
     variable, add = counter("mine")
-    session = host.session(live_graph)
+    session = opens()
     session.run(variable.initializer)
     session.run(add)
     program = session._plans.get((structure_key(add), ())).program
@@ -58,9 +60,7 @@ def test_variables_of_a_closed_session_are_freed(
             program.run_alone([], {})
 
 
-def test_iterators_and_queues_are_shared_by_runs(
-    host: LiveHost, live_graph: Any
-) -> None:
+def test_iterators_and_queues_are_shared_by_runs(opens: Opens) -> None:
     element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
     double = element * 2
     named = v1.data.make_initializable_iterator(tf.data.Dataset.range(3).map(abs))
@@ -68,7 +68,7 @@ def test_iterators_and_queues_are_shared_by_runs(
     negative = -item
     queue = tf.queue.FIFOQueue(5, tf.int32, shapes=[[]])
     put = queue.enqueue(7)
-    session = host.session(live_graph)
+    session = opens()
     session.run([named.initializer, put])
     assert [session.run(element), session.run(double)] == [0, 2]
     assert [session.run(item), session.run(negative)] == [0, -1]
@@ -79,9 +79,9 @@ def test_iterators_and_queues_are_shared_by_runs(
         session.run(double)
 
 
-def test_make_callable(host: LiveHost, live_graph: Any) -> None:
+def test_make_callable(opens: Opens) -> None:
     p = v1.placeholder(tf.float32, [])
-    session = host.session(live_graph)
+    session = opens()
     double = session.make_callable(p * 2.0, [p])
     assert double(3.0) == 6.0
     with pytest.raises(ValueError, match="Expected 1 values"):
@@ -90,16 +90,16 @@ def test_make_callable(host: LiveHost, live_graph: Any) -> None:
         double(3.0, options=v1.RunOptions())
 
 
-def test_partial_run_is_refused(host: LiveHost, live_graph: Any) -> None:
-    session = host.session(live_graph)
+def test_partial_run_is_refused(opens: Opens) -> None:
+    session = opens()
     with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
         session.partial_run_setup([tf.constant(1.0)])
     with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
         session.partial_run("handle", tf.constant(1.0))
 
 
-def test_session_as_default_evaluates(host: LiveHost, live_graph: Any) -> None:
-    with host.session(live_graph) as session:
+def test_session_as_default_evaluates(opens: Opens) -> None:
+    with opens() as session:
         assert isinstance(session, LiveSession)
         assert tf.constant(2.0).eval() == 2.0
         assert session.list_devices()
@@ -107,20 +107,20 @@ def test_session_as_default_evaluates(host: LiveHost, live_graph: Any) -> None:
         session.run(tf.constant(1.0))
 
 
-def test_timeout_cancels_the_run(host: LiveHost, live_graph: Any) -> None:
+def test_timeout_cancels_the_run(opens: Opens) -> None:
     empty = tf.queue.FIFOQueue(1, tf.int32, shapes=[[]]).dequeue()
-    session = host.session(live_graph)
+    session = opens()
     with pytest.raises(tf.errors.DeadlineExceededError, match="50 ms"):
         session.run(empty, options=v1.RunOptions(timeout_in_ms=50))
 
 
-def test_trace_names_the_ops(host: LiveHost, live_graph: Any) -> None:
+def test_trace_names_the_ops(opens: Opens) -> None:
     square = tf.matmul(tf.ones([8, 8]), tf.random.uniform([8, 8]), name="square")
     options = v1.RunOptions(
         trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True
     )
     metadata = v1.RunMetadata()
-    host.session(live_graph).run(square, options=options, run_metadata=metadata)
+    opens().run(square, options=options, run_metadata=metadata)
     nodes = [n for d in metadata.step_stats.dev_stats for n in d.node_stats]
     assert any("square" in node.node_name for node in nodes)
     assert any(
@@ -130,9 +130,9 @@ def test_trace_names_the_ops(host: LiveHost, live_graph: Any) -> None:
     )
 
 
-def test_same_fetches_are_traced_once(host: LiveHost, live_graph: Any) -> None:
+def test_same_fetches_are_traced_once(opens: Opens) -> None:
     variable, add = counter("mine")
-    session = host.session(live_graph)
+    session = opens()
     session.run(variable.initializer)
     key = (structure_key({"a": [add]}), ())
     plans = set()
@@ -143,34 +143,32 @@ def test_same_fetches_are_traced_once(host: LiveHost, live_graph: Any) -> None:
     np.testing.assert_equal(session.run(variable), 5.0)
 
 
-def test_reference_variables(host: LiveHost, live_graph: Any) -> None:
+def test_reference_variables(opens: Opens) -> None:
     one = v1.ones_initializer()
     variable = v1.get_variable("ref", shape=[], initializer=one, use_resource=False)
     add = v1.assign_add(variable, 1.0)
-    session = host.session(live_graph)
+    session = opens()
     session.run(v1.global_variables_initializer())
     assert [session.run(add), session.run(variable)] == [2.0, 2.0]
     assert session.run(v1.report_uninitialized_variables()).size == 0
 
 
-def test_who_waits_for_a_fed_placeholder_can_run(
-    host: LiveHost, live_graph: Any
-) -> None:
+def test_who_waits_for_a_fed_placeholder_can_run(opens: Opens) -> None:
     values = v1.placeholder(tf.float32, [None])
     mean, update = v1.metrics.mean(values)
-    session = host.session(live_graph)
+    session = opens()
     session.run(v1.local_variables_initializer())
     assert session.run(update, {values: [1.0, 2.0, 3.0]}) == 2.0
     assert session.run(mean) == 2.0
 
 
-def test_tables_loops_and_gradients(host: LiveHost, live_graph: Any) -> None:
+def test_tables_loops_and_gradients(opens: Opens) -> None:
     pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
     found = tf.lookup.StaticHashTable(pairs, -1).lookup(tf.constant(["b", "z"]))
     (last,) = tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [tf.constant(0)])
     kernel = next(v for v in v1.global_variables() if "kernel" in v.name)
     gradient = tf.gradients(tf.reduce_sum(kernel * kernel), kernel)[0]
-    session = host.session(live_graph)
+    session = opens()
     session.run(v1.tables_initializer())
     assert session.run(found).tolist() == [2, -1]
     assert session.run(last) == 5
