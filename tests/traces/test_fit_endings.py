@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 from trace_events import Event
 from trace_hooks import Recorder
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
-from hookbridge.adapters.live_session.session import LiveSession
 
 v1 = tf.compat.v1
 
@@ -37,14 +37,11 @@ def batches(*, known: bool) -> Any:
 def native(keras: Any, log: list[str]) -> Any:
     """A callback of that Keras that notes the ends of epochs and of the training."""
 
-    class Native(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            log.append(f"epoch {epoch}")
-
-        def on_train_end(self, logs: Any = None) -> None:
-            log.append("train")
-
-    return Native()
+    return callback_of(
+        keras,
+        on_epoch_end=lambda self, epoch, logs: log.append(f"epoch {epoch}"),
+        on_train_end=lambda self, logs: log.append("train"),
+    )
 
 
 def count(log: list[Event], event: str) -> int:
@@ -127,23 +124,13 @@ def test_end_of_data_before_the_first_step_is_the_cause(keras: Any, event: str) 
     assert type(caught.value.hook_error) is tf.errors.OutOfRangeError
 
 
-class _Keeping(Recorder):
-    """Keeps the session of its run."""
-
-    session: Any = None
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self.session = session
-        super().after_create_session(session, coord)
-
-
 @pytest.mark.parametrize(
     "event", ["begin", "after_create_session", "before_run", "after_run", "end"]
 )
 def test_after_a_failure_all_is_closed_and_usable(keras: Any, event: str) -> None:
     log: list[Event] = []
     error = ValueError("hook")
-    hook = _Keeping(log, "A", raises={(event, 1): lambda: error})
+    hook = Recorder(log, "A", raises={(event, 1): lambda: error})
     callback = HookToCallback(hook)
     model = model_of(keras)
     methods = set(vars(model))
@@ -155,7 +142,7 @@ def test_after_a_failure_all_is_closed_and_usable(keras: Any, event: str) -> Non
     assert not {m for m in set(vars(model)) - methods if m.startswith("make_")}
     if event != "begin":
         with pytest.raises(RuntimeError, match="closed Session"):
-            hook.session.run(hook.read)
+            hook.sessions[0].run(hook.read)
     # The same hook in a second fit, which continues from the steps made so far.
     steps_before = int(event in ("after_run", "end")) * (1 if event != "end" else 3)
     del log[:]
@@ -185,22 +172,15 @@ def test_checkpoints_written_before_a_failure_are_whole(
 
 
 def test_recovery_closes_the_lost_session(keras: Any) -> None:
-    sessions: list[LiveSession] = []
-
-    class Hook(_Keeping):
-        def after_create_session(self, session: Any, coord: Any) -> None:
-            sessions.append(session)
-            super().after_create_session(session, coord)
-
     log: list[Event] = []
     lost = {("after_run", 2): lambda: tf.errors.AbortedError(None, None, "lost")}
-    hook = Hook(log, "A", raises=lost)
+    hook = Recorder(log, "A", raises=lost)
     model_of(keras).fit(
         batches(known=True), verbose=0, callbacks=[HookToCallback(hook)]
     )
-    assert len(sessions) == 2
+    assert len(hook.sessions) == 2
     assert count(log, "begin") == count(log, "end") == 1
-    for session in sessions:
+    for session in hook.sessions:
         with pytest.raises(RuntimeError, match="closed Session"):
             session.run(hook.read)
 

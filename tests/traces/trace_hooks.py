@@ -62,6 +62,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.coord_stop = coord_stop
         self.calls: collections.Counter[str] = collections.Counter()
         self.coord: Any = None
+        self.sessions: list[Any] = []
 
     def _step(self, session: Any) -> Any:
         if self.read is None:
@@ -104,6 +105,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         self.coord = coord
+        self.sessions.append(session)
         more: Event = {}
         if self.more:
             more = {
