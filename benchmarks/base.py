@@ -19,13 +19,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 CLOCKS: dict[str, Callable[[], float]] = {
     "wall": time.perf_counter,
     "cpu": time.process_time,
 }
 _clock = CLOCKS["wall"]
+Result = TypeVar("Result")
 
 
 def use_clock(name: str) -> None:
@@ -40,39 +41,23 @@ def clock() -> float:
 
 
 class Sample(NamedTuple):
-    """One timed stretch of steps.
-
-    Attributes:
-      secs_per_step: seconds for one step.
-      loss: the training loss at the end of the stretch.
-    """
+    """One timed stretch of steps, and the training loss at its end."""
 
     secs_per_step: float
     loss: float
 
 
 class Case(NamedTuple):
-    """One thing to measure.
-
-    Attributes:
-      name: its name in the results.
-      run: runs one stretch of steps, always the same number.
-    """
+    """One thing to measure; each stretch of `run` has the same number of steps."""
 
     name: str
     run: Callable[[], Sample]
 
 
 class Timing(NamedTuple):
-    """The result of one case.
+    """The result of one case: microseconds for one step, and the last loss.
 
-    Attributes:
-      name: the case.
-      microsecs: median over the repeats, for one step.
-      low: fastest repeat.
-      high: slowest repeat.
-      loss: training loss after the last repeat.
-      repeats: every repeat, in order.
+    `microsecs` is the median, `low` the fastest and `high` the slowest of `repeats`.
     """
 
     name: str
@@ -97,23 +82,34 @@ class UnequalLossesError(AssertionError):
     """Raised when compared cases have different losses."""
 
 
+def in_turn(
+    cases: Mapping[str, Callable[[], Result]], repeats: int
+) -> dict[str, list[Result]]:
+    """Runs all cases in turn, `repeats` times."""
+    results: dict[str, list[Result]] = {name: [] for name in cases}
+    for repeat in range(repeats):
+        # The order alternates, so that no case of a pair is always the second.
+        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
+            gc.collect()  # garbage of the previous case
+            results[name].append(cases[name]())
+    return results
+
+
 def measure(
     cases: Sequence[Case], *, repeats: int, tolerance: float = 1e-4
 ) -> dict[str, Timing]:
-    """Runs all cases in turn, `repeats` times and once more to warm up.
+    """Runs all cases in turn, `repeats` times and once more to warm up."""
+    samples = in_turn({case.name: case.run for case in cases}, repeats + 1)
+    return timings_of(samples, tolerance=tolerance)
 
-    Raises:
-      UnequalLossesError: in some repeat the losses of two cases differ by more than
-        `tolerance`, relative to their size.
-    """
-    samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
-    for repeat in range(repeats + 1):
-        # The order alternates, so that no case of a pair is always the second.
-        for case in cases if repeat % 2 == 0 else reversed(cases):
-            gc.collect()  # garbage of the previous case
-            samples[case.name].append(case.run())
-        losses = {name: found[-1].loss for name, found in samples.items()}
-        check_losses(losses, tolerance=tolerance)
+
+def timings_of(
+    samples: Mapping[str, Sequence[Sample]], *, tolerance: float = 1e-4
+) -> dict[str, Timing]:
+    """The timings without the first repeat, if the losses of each repeat agree."""
+    for repeat in zip(*samples.values(), strict=True):
+        losses = (sample.loss for sample in repeat)
+        check_losses(dict(zip(samples, losses, strict=True)), tolerance=tolerance)
     return {name: _timing(name, found[1:]) for name, found in samples.items()}
 
 
@@ -139,11 +135,7 @@ def _timing(name: str, samples: Sequence[Sample]) -> Timing:
 
 
 def check_losses(losses: Mapping[str, float], *, tolerance: float = 1e-4) -> None:
-    """Compares all losses with the first one, relative to its size.
-
-    Raises:
-      UnequalLossesError: one differs by more than `tolerance`, or is NaN.
-    """
+    """Raises an error if a loss is far from the first one, relative to its size."""
     first, reference = next(iter(losses.items()))
     for name, loss in losses.items():
         if not abs(loss - reference) <= tolerance * abs(reference):
@@ -187,12 +179,7 @@ def machine() -> dict[str, Any]:
 def ratio_rows(
     timings: Mapping[str, Timing], pairs: Sequence[tuple[str, str, str]]
 ) -> list[list[str]]:
-    """A row for each pair of cases: their microseconds and the ratio of the second.
-
-    Args:
-      timings: the results.
-      pairs: the first cell of the row, and the names of the two cases.
-    """
+    """A row for each `(first cell, case, other case)`: microseconds and the ratio."""
     rows = []
     for cell, first, second in pairs:
         one, other = timings[first], timings[second]
@@ -211,21 +198,17 @@ def markdown(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parser(doc: str, *, steps: int, repeats: int = 9) -> argparse.ArgumentParser:
-    """The flags that every benchmark has.
-
-    Args:
-      doc: the docstring of the benchmark; its first line is shown by `--help`.
-      steps: the default number of steps in a stretch.
-      repeats: the default number of stretches.
-    """
+def parser(
+    doc: str, *, steps: int, repeats: int = 9, clock: str = "wall"
+) -> argparse.ArgumentParser:
+    """The flags that every benchmark has, with their defaults."""
     made = argparse.ArgumentParser(description=doc.split("\n")[0])
     made.add_argument("--steps", type=int, default=steps, help="steps in a stretch")
     made.add_argument("--repeats", type=int, default=repeats, help="stretches timed")
     made.add_argument(
         "--clock",
         choices=CLOCKS,
-        default="wall",
+        default=clock,
         help="`cpu` counts the threads of this process only: for a busy machine",
     )
     made.add_argument("--json", help="file to write the results to")
@@ -233,12 +216,7 @@ def parser(doc: str, *, steps: int, repeats: int = 9) -> argparse.ArgumentParser
 
 
 def options_of(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Any:
-    """Reads the flags of a benchmark and chooses the clock.
-
-    Args:
-      parser: the result of `parser`, with the benchmark's own flags added.
-      arguments: the flags; None takes the process's.
-    """
+    """Reads the flags of a benchmark and chooses the clock."""
     options = parser.parse_args(arguments)
     if options.steps < 1 or options.repeats < 1:
         parser.error("--steps and --repeats have to be 1 or more")

@@ -14,9 +14,11 @@ from the same weights on the same batches.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import hookbridge as hb
 from benchmarks import base
-from benchmarks.fit_cases import fit_case, function_case
+from benchmarks.fit_cases import function_case, guest_cases
 from benchmarks.overhead_cases import (
     EpochCallback,
     LossCallback,
@@ -35,7 +37,6 @@ from benchmarks.overhead_cases import (
     Work,
     callable_case,
     check_guests,
-    fed_case,
     session_case,
     v1,
 )
@@ -48,17 +49,19 @@ LOOPS = {
 }
 
 
-def measure_session(work: Work, repeats: int) -> dict[str, base.Timing]:
-    """Guests in `MonitoredTrainingSession`, and the floor of a session."""
-    cases = [callable_case(work)]
+def measure_guests(work: Work, repeats: int, *, in_fit: bool) -> dict[str, base.Timing]:
+    """Native and bridged guests in `Model.fit` or a session, and the floor."""
+    cases: list[AbstractContextManager[base.Case]] = [
+        contextlib.nullcontext(function_case(work)) if in_fit else callable_case(work)
+    ]
     kept: list[list[Any]] = []
     for count in COUNTS:
         hooks = [LossHook() for _ in range(count)]
         callbacks = [LossCallback() for _ in range(count)]
         kept += [hooks, callbacks]
-        bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
-        cases.append(session_case(f"{count} hooks", work, hooks))
-        cases.append(session_case(f"{count} callbacks", work, bridged))
+        cases += guest_cases(
+            work, hooks, callbacks, (f"{count} hooks", f"{count} callbacks"), in_fit
+        )
     timings = base.measure_open(cases, repeats=repeats)
     check_guests(kept, work)
     return timings
@@ -95,26 +98,17 @@ def measure_epochs(work: Work, repeats: int) -> dict[str, base.Timing]:
 def measure_feeds(work: Work, repeats: int) -> dict[str, base.Timing]:
     """The same hooks in both session loops, with fed batches."""
     cases = [
-        fed_case(f"{count} in {loop}", work, [LossHook() for _ in range(count)], make)
+        session_case(
+            f"{count} in {loop}",
+            work,
+            [LossHook() for _ in range(count)],
+            make,
+            is_fed=True,
+        )
         for count in COUNTS
         for loop, make in LOOPS.items()
     ]
     return base.measure_open(cases, repeats=repeats)
-
-
-def measure_fit(work: Work, repeats: int) -> dict[str, base.Timing]:
-    """Guests in `Model.fit`, and its floor."""
-    cases = [function_case(work)]
-    kept: list[list[Any]] = []
-    for count in COUNTS:
-        hooks = [LossHook() for _ in range(count)]
-        callbacks = [LossCallback() for _ in range(count)]
-        kept += [hooks, callbacks]
-        cases.append(fit_case(f"{count} callbacks", work, callbacks))
-        cases.append(fit_case(f"{count} hooks", work, hb.as_callbacks(hooks)))
-    timings = base.measure(cases, repeats=repeats)
-    check_guests(kept, work)
-    return timings
 
 
 def overhead_rows(timings: dict[str, base.Timing]) -> list[list[str]]:
@@ -133,11 +127,11 @@ def overhead_rows(timings: dict[str, base.Timing]) -> list[list[str]]:
 def main(arguments: list[str] | None = None) -> int:
     options = base.parse(str(__doc__), arguments, steps=500)
     work = Work(options.steps)
-    session = measure_session(work, options.repeats)
+    session = measure_guests(work, options.repeats, in_fit=False)
     epochs = measure_epochs(work, options.repeats)
     loops = measure_loops(work, options.repeats)
     feeds = measure_feeds(work, options.repeats)
-    fit = measure_fit(work, options.repeats)
+    fit = measure_guests(work, options.repeats, in_fit=True)
     base.print_facts(options)
     for title, timings, native, bridged, floor in (
         (LOOP, session, "hooks", "callbacks", "Session.make_callable"),

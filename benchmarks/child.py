@@ -7,6 +7,7 @@ each measurement, so each one starts fresh.
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -16,16 +17,11 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from benchmarks import base
+
 
 def in_child(measure: Callable[[], Any]) -> Any:
-    """Calls a function in a fork of this process and returns its result.
-
-    Args:
-      measure: returns a value that JSON can hold.
-
-    Raises:
-      RuntimeError: `measure` failed; its traceback is on the standard error stream.
-    """
+    """Calls a function in a fork of this process; JSON must hold its result."""
     read, write = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
@@ -53,11 +49,8 @@ def measured(
     cases: Mapping[str, Callable[[], Any]], repeats: int
 ) -> dict[str, list[dict[str, float]]]:
     """Runs all cases in turn, each in a process of its own."""
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
-    for repeat in range(repeats):
-        for name in list(cases)[:: 1 if repeat % 2 == 0 else -1]:
-            found[name].append(in_child(cases[name]))
-    return found
+    forks = {name: functools.partial(in_child, run) for name, run in cases.items()}
+    return base.in_turn(forks, repeats)
 
 
 def peak_mb() -> float:

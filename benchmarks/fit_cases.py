@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -16,17 +18,13 @@ from benchmarks.overhead_cases import (
     EmptyCallback,
     IdleHook,
     Work,
+    session_case,
     timed_epoch,
 )
 
 
 def keras_model(work: Work, make: Callable[..., Any] = tf.keras.Model) -> Any:
-    """The network as a Keras model with the same first weights.
-
-    Args:
-      work: the network.
-      make: the class of the model.
-    """
+    """The network as a Keras model, made by `make`, with the same first weights."""
     inputs, hidden, outputs = SIZES
     x = tf.keras.Input([inputs])
     h = tf.keras.layers.Dense(hidden, activation="relu", name="hidden")(x)
@@ -81,6 +79,30 @@ def idle_cases(work: Work) -> list[base.Case]:
         fit_case(
             "10 idle hooks", work, hb.as_callbacks([IdleHook() for _ in range(10)])
         ),
+    ]
+
+
+def guest_cases(
+    work: Work,
+    hooks: list[Any],
+    callbacks: list[Any],
+    names: tuple[str, str],
+    in_fit: bool,
+) -> list[AbstractContextManager[base.Case]]:
+    """Hooks and callbacks in one loop, where either the ones or the others are native.
+
+    The native ones come first; `names` are those of hooks and of callbacks.
+    """
+    of_hooks, of_callbacks = names
+    if in_fit:
+        return [
+            contextlib.nullcontext(fit_case(of_callbacks, work, callbacks)),
+            contextlib.nullcontext(fit_case(of_hooks, work, hb.as_callbacks(hooks))),
+        ]
+    bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
+    return [
+        session_case(of_hooks, work, hooks),
+        session_case(of_callbacks, work, bridged),
     ]
 
 

@@ -11,9 +11,8 @@ table shows what the last two need more than the first: CPU time, and peak memor
 
 from __future__ import annotations
 
-import argparse
+import functools
 import gc
-import json
 import os
 import shutil
 import statistics
@@ -36,17 +35,11 @@ from benchmarks import base
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras
-STEPS = 2
 BARE, NATIVE, HOOK = "no checkpoints", "tf.train.Checkpoint", "CheckpointSaverHook"
 
 
 class Holder(keras.Model):  # type: ignore[misc]
-    """A model that has variables and computes nothing with them.
-
-    Args:
-      count: how many variables.
-      size: the number of elements of each.
-    """
+    """A model that has `count` variables of `size` and computes nothing with them."""
 
     def __init__(self, count: int, size: int) -> None:
         super().__init__()
@@ -66,9 +59,9 @@ class Holder(keras.Model):  # type: ignore[misc]
 class NativeCheckpoints(keras.callbacks.Callback):  # type: ignore[misc]
     """Saves when the hook saves, with TensorFlow's own `CheckpointManager`."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, steps: int) -> None:
         super().__init__()
-        self._directory = directory
+        self._directory, self._steps = directory, steps
 
     def on_train_begin(self, logs: Any = None) -> None:
         optimizer = getattr(self.model.optimizer, "variables", ())
@@ -86,16 +79,16 @@ class NativeCheckpoints(keras.callbacks.Callback):  # type: ignore[misc]
         self._manager.save(0)
 
     def on_train_end(self, logs: Any = None) -> None:
-        self._manager.save(STEPS)
+        self._manager.save(self._steps)
 
 
-def callbacks(case: str, directory: str) -> list[Any]:
+def callbacks(case: str, directory: str, steps: int) -> list[Any]:
     """The callbacks that a case passes to `fit`, new in each call."""
     if case == BARE:
         return []
     if case == NATIVE:
-        return [NativeCheckpoints(directory)]
-    return hb.as_callbacks([v1.train.CheckpointSaverHook(directory, save_steps=STEPS)])
+        return [NativeCheckpoints(directory, steps)]
+    return hb.as_callbacks([v1.train.CheckpointSaverHook(directory, save_steps=steps)])
 
 
 def _status(key: str) -> float:
@@ -106,17 +99,14 @@ def _status(key: str) -> float:
     raise KeyError(key)
 
 
-def run(model: Any, case: str, count: int) -> tuple[float, float]:
+def run(model: Any, case: str, count: int, steps: int) -> tuple[float, float]:
     """One fit: its seconds, and its peak memory minus the memory before it.
 
-    Args:
-      model: a `Holder`.
-      case: the name of the case.
-      count: the least number of variables in a checkpoint.
+    Each checkpoint must hold `count` variables or more.
     """
     directory = tempfile.mkdtemp()
-    guests = callbacks(case, directory)
-    x = np.ones([STEPS, 1], "float32")
+    guests = callbacks(case, directory, steps)
+    x = np.ones([steps, 1], "float32")
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", "utf-8")  # forgets the peak
     before = _status("VmRSS")
@@ -132,57 +122,34 @@ def run(model: Any, case: str, count: int) -> tuple[float, float]:
     return secs, peak
 
 
-def measure(count: int, megabytes: float, repeats: int) -> dict[str, Any]:
-    """All cases in turn on one model; the first repeat counts separately."""
-    model = Holder(count, max(1, int(megabytes * 2**20 / 4 / count)))
-    model.compile("sgd", "mse", jit_compile=False)
-    found: dict[str, list[tuple[float, float]]] = {BARE: [], NATIVE: [], HOOK: []}
-    first: dict[str, tuple[float, float]] = {}
-    for repeat in range(repeats + 1):
-        for case in found if repeat % 2 == 0 else reversed(found):
-            sample = run(model, case, count)
-            if repeat:
-                found[case].append(sample)
-            else:
-                first[case] = sample
-    return {
-        "first": first,
-        "later": found,
-        "cost": {
-            case: [
-                statistics.median(own[i] - bare[i] for own, bare in pairs)
-                for i in (0, 1)
-            ]
-            for case in (NATIVE, HOOK)
-            for pairs in [list(zip(found[case], found[BARE], strict=True))]
-        },
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+    parser = base.parser(str(__doc__), steps=2, repeats=7, clock="cpu")
     parser.add_argument("--variables", type=int, default=1000)
     parser.add_argument("--megabytes", type=float, default=4, help="of all variables")
-    parser.add_argument("--repeats", type=int, default=7, help="fits of each case")
-    parser.add_argument("--json", help="file to write the results to")
-    options = parser.parse_args(arguments)
-    if options.variables < 1 or options.repeats < 1 or options.megabytes <= 0:
-        parser.error("--variables, --megabytes and --repeats have to be positive")
-    base.use_clock("cpu")
+    options = base.options_of(parser, arguments)
+    count, megabytes = options.variables, options.megabytes
+    if count < 1 or megabytes <= 0:
+        parser.error("--variables and --megabytes have to be positive")
     v1.logging.set_verbosity(v1.logging.ERROR)
-    print(", ".join(f"{key} {value}" for key, value in base.machine().items()))
-    result = measure(options.variables, options.megabytes, options.repeats)
-    cost = result["cost"]
+    base.print_facts(options)
+    model = Holder(count, max(1, int(megabytes * 2**20 / 4 / count)))
+    model.compile("sgd", "mse", jit_compile=False)
+    cases = {
+        case: functools.partial(run, model, case, count, options.steps)
+        for case in (BARE, NATIVE, HOOK)
+    }
+    found = base.in_turn(cases, options.repeats + 1)
+    cost = {}
+    for case in (NATIVE, HOOK):
+        pairs = list(zip(found[case], found[BARE], strict=True))[1:]
+        cost[case] = [statistics.median(a[i] - b[i] for a, b in pairs) for i in (0, 1)]
     rows = [
-        [case, f"{1e3 * cost[case][0]:.0f}", f"{cost[case][1]:.1f}"]
-        for case in (NATIVE, HOOK)
+        [case, f"{1e3 * secs:.0f}", f"{mb:.1f}"] for case, (secs, mb) in cost.items()
     ]
     rows.append(["ratio", f"{cost[HOOK][0] / cost[NATIVE][0]:.2f}", ""])
-    title = f"{options.variables} variables, {options.megabytes:g} MB"
+    title = f"{count} variables, {megabytes:g} MB"
     print(base.markdown(rows, [title, "CPU ms for 2 saves", "memory, MB"]))
-    if options.json:
-        content = {"machine": base.machine(), **result}
-        Path(options.json).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    base.write_results(options, found=found, cost=cost)
     return 0
 
 

@@ -11,7 +11,6 @@ the largest count and none, divided by that count.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import statistics
 import sys
@@ -26,19 +25,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tensorflow as tf
 
-import hookbridge as hb
 from benchmarks import base
-from benchmarks.fit_cases import fit_case
-from benchmarks.overhead_cases import (
-    EpochCallback,
-    LossCallback,
-    LossHook,
-    Work,
-    session_case,
-    v1,
-)
+from benchmarks.fit_cases import guest_cases
+from benchmarks.overhead_cases import EpochCallback, LossCallback, LossHook, Work, v1
 
 COUNTS = (0, 1, 10, 100)
+SIDES = ("native", "bridged")
 
 
 def seldom_hook() -> Any:
@@ -54,35 +46,19 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 }
 
 
-def measure_session(
-    work: Work, counts: Sequence[int], repeats: int
+def measure(
+    work: Work, counts: Sequence[int], repeats: int, *, in_fit: bool
 ) -> dict[str, base.Timing]:
-    """Hooks and bridged callbacks in `MonitoredTrainingSession`."""
-    with contextlib.ExitStack() as stack:
-        cases = []
-        for kind, (hook, callback) in KINDS.items():
-            for count in counts:
-                hooks = [hook() for _ in range(count)]
-                callbacks = [callback() for _ in range(count)]
-                bridged = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
-                for side, guests in (("native", hooks), ("bridged", bridged)):
-                    name = f"{kind}, {side}: {count}"
-                    cases.append(stack.enter_context(session_case(name, work, guests)))
-        return base.measure(cases, repeats=repeats)
-
-
-def measure_fit(
-    work: Work, counts: Sequence[int], repeats: int
-) -> dict[str, base.Timing]:
-    """Callbacks and bridged hooks in `Model.fit`."""
+    """Native and bridged guests in `Model.fit` or a session."""
     cases = []
     for kind, (hook, callback) in KINDS.items():
+        sides = [f"{kind}, {side}" for side in SIDES[:: -1 if in_fit else 1]]
         for count in counts:
+            hooks = [hook() for _ in range(count)]
             callbacks = [callback() for _ in range(count)]
-            bridged = hb.as_callbacks([hook() for _ in range(count)])
-            for side, guests in (("native", callbacks), ("bridged", bridged)):
-                cases.append(fit_case(f"{kind}, {side}: {count}", work, guests))
-    return base.measure(cases, repeats=repeats)
+            names = (f"{sides[0]}: {count}", f"{sides[1]}: {count}")
+            cases += guest_cases(work, hooks, callbacks, names, in_fit)
+    return base.measure_open(cases, repeats=repeats)
 
 
 def marginal(few: base.Timing, many: base.Timing, count: int) -> float:
@@ -99,7 +75,7 @@ def rows(timings: dict[str, base.Timing], counts: Sequence[int]) -> list[list[st
             f"{marginal(of_kind[0], of_kind[-1], counts[-1]):.2f}",
         ]
         for kind in KINDS
-        for side in ("native", "bridged")
+        for side in SIDES
         for of_kind in [[timings[f"{kind}, {side}: {n}"] for n in counts]]
     ]
 
@@ -110,8 +86,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = base.options_of(parser, arguments)
     v1.logging.set_verbosity(v1.logging.ERROR)
     work, counts = Work(options.steps), options.counts
-    session = measure_session(work, counts, options.repeats)
-    fit = measure_fit(work, counts, options.repeats)
+    session, fit = (
+        measure(work, counts, options.repeats, in_fit=in_fit)
+        for in_fit in (False, True)
+    )
     base.print_facts(options)
     header = [f"{n} guests, us/step" for n in counts]
     header.append(f"one of {counts[-1]}, us/step")

@@ -77,15 +77,10 @@ class IdleHook(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class Work:
-    """The network, its first weights and `steps` batches, the same for all cases.
+    """The network, its first weights and `steps` batches, the same for all cases."""
 
-    Args:
-      steps: steps in one stretch, which is one epoch.
-      seed: the seed of weights and data.
-    """
-
-    def __init__(self, steps: int, seed: int = 0) -> None:
-        random = np.random.default_rng(seed)
+    def __init__(self, steps: int) -> None:
+        random = np.random.default_rng(0)
         inputs, hidden, outputs = SIZES
         self.steps = steps
         self.x = random.normal(size=[steps * BATCH_SIZE, inputs]).astype("float32")
@@ -127,12 +122,7 @@ def timed_epoch(work: Work, step: Callable[[], float]) -> base.Sample:
 
 
 def graph_step(work: Work, batch: Any = None) -> tuple[Any, Any]:
-    """Builds the network in the default graph; returns the train op and the loss.
-
-    Args:
-      work: the network.
-      batch: `(x, y)`; None takes batches from the dataset.
-    """
+    """Builds the network in the default graph; returns the train op and the loss."""
     v1.train.get_or_create_global_step()
     if batch is None:
         batch = v1.data.make_one_shot_iterator(work.dataset().repeat()).get_next()
@@ -153,39 +143,34 @@ def session_case(
     work: Work,
     hooks: list[Any],
     make: Callable[..., Any] = v1.train.MonitoredTrainingSession,
+    *,
+    is_fed: bool = False,
 ) -> Iterator[base.Case]:
-    """A monitored session, made by `make`, that stays open over all repeats."""
-    with tf.Graph().as_default():
-        train_op, loss = graph_step(work)
-        with make(hooks=hooks, log_step_count_steps=None) as session:
-            yield base.Case(
-                name,
-                lambda: timed_epoch(work, lambda: session.run([train_op, loss])[1]),
-            )
+    """A monitored session, made by `make`, that stays open over all repeats.
 
-
-@contextlib.contextmanager
-def fed_case(
-    name: str, work: Work, hooks: list[Any], make: Callable[..., Any]
-) -> Iterator[base.Case]:
-    """A monitored session whose batches are fed as numpy arrays."""
+    Batches come from a dataset, or are fed as numpy arrays.
+    """
     with tf.Graph().as_default():
-        x = v1.placeholder(tf.float32, [None, SIZES[0]])
-        y = v1.placeholder(tf.int64, [None])
-        train_op, loss = graph_step(work, (x, y))
+        batch: Any = None
+        if is_fed:
+            images = v1.placeholder(tf.float32, [None, SIZES[0]])
+            batch = images, v1.placeholder(tf.int64, [None])
+        fetches = [*graph_step(work, batch)]
         with make(hooks=hooks, log_step_count_steps=None) as session:
 
-            def run() -> base.Sample:
+            def fed() -> base.Sample:
                 batches = iter(work.batches())
 
                 def step() -> float:
-                    images, labels = next(batches)
-                    feeds = {x: images, y: labels}
-                    return float(session.run([train_op, loss], feeds)[1])
+                    feeds = dict(zip(batch, next(batches), strict=True))
+                    return float(session.run(fetches, feeds)[1])
 
                 return timed_epoch(work, step)
 
-            yield base.Case(name, run)
+            def not_fed() -> base.Sample:
+                return timed_epoch(work, lambda: session.run(fetches)[1])
+
+            yield base.Case(name, fed if is_fed else not_fed)
 
 
 @contextlib.contextmanager

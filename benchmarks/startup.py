@@ -11,11 +11,10 @@ second loop are new objects. Making and compiling the model is not counted.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import gc
-import json
+import importlib
 import os
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -36,8 +35,7 @@ from benchmarks.overhead_cases import IdleHook
 
 v1: Any = tf.compat.v1
 
-BATCH_SIZE, STEPS, CLASSES = 8, 2, 10
-LOOPS = ("fit", "evaluate", "predict")
+BATCH_SIZE, CLASSES = 8, 10
 NATIVE = "native callback"
 # What a hook fetches in each loop: `predict` has no loss.
 FETCHED = {"fit": "loss:0", "evaluate": "loss:0", "predict": "outputs/predictions:0"}
@@ -59,30 +57,27 @@ class FetchingHook(v1.train.SessionRunHook):  # type: ignore[misc]
     """Fetches one tensor in each step."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._args = v1.train.SessionRunArgs(name)
 
     def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs(self._name)
+        return self._args
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self.seen = run_values.results
 
 
-def stock_hooks(name: str, directory: str) -> list[Any]:
-    """Three of TensorFlow's own hooks."""
-    return [
-        v1.train.CheckpointSaverHook(directory, save_steps=STEPS),
-        v1.train.LoggingTensorHook([name], every_n_iter=1),
-        v1.train.StepCounterHook(every_n_steps=1, output_dir=directory),
-    ]
-
-
-def guests(keras: Any, loop: str) -> dict[str, Callable[[], list[Any]]]:
+def guests(keras: Any, loop: str, steps: int) -> dict[str, Callable[[], list[Any]]]:
     """The callbacks of each case, new in each call."""
     name = FETCHED[loop]
 
     def stock() -> list[Any]:
-        return hb.as_callbacks(stock_hooks(name, tempfile.mkdtemp()))
+        directory = tempfile.mkdtemp()
+        hooks = [
+            v1.train.CheckpointSaverHook(directory, save_steps=steps),
+            v1.train.LoggingTensorHook([name], every_n_iter=1),
+            v1.train.StepCounterHook(every_n_steps=1, output_dir=directory),
+        ]
+        return hb.as_callbacks(hooks)
 
     return {
         NATIVE: lambda: [native_callback(keras)],
@@ -108,46 +103,41 @@ def new_model(keras: Any, size: int, tiny: bool) -> Any:
     return model
 
 
-class Result:
-    """The seconds of one case: one list for the first loop, one for the second."""
-
-    def __init__(self) -> None:
-        self.secs: tuple[list[float], list[float]] = ([], [])
-
-    def median(self, which: int) -> float:
-        return statistics.median(self.secs[which])
-
-    def ratio_to(self, other: Result, which: int) -> float:
-        """Median of the ratios within each repeat, where both saw the same machine."""
-        pairs = zip(self.secs[which], other.secs[which], strict=True)
-        return statistics.median(own / its for own, its in pairs)
-
-
-def measure(
-    keras: Any, loop: str, size: int, repeats: int, tiny: bool
-) -> dict[str, Result]:
-    """All cases in turn, with a new model each time; the first repeat is dropped."""
+def two_loops(
+    options: Any, keras: Any, loop: str, callbacks: Callable[[], list[Any]]
+) -> tuple[base.Sample, base.Sample]:
+    """The seconds of the first loop of a new model, and those of the second."""
     random = np.random.RandomState(0)
-    x = random.rand(BATCH_SIZE * STEPS, size, size, 3).astype("float32")
-    y = random.randint(0, CLASSES, BATCH_SIZE * STEPS)
-    cases = guests(keras, loop)
-    results = {name: Result() for name in cases}
-    for repeat in range(repeats + 1):
-        order = list(cases) if repeat % 2 == 0 else list(reversed(cases))
-        losses: dict[str, float] = {}
-        for name in order:
-            keras.backend.clear_session()
-            model = new_model(keras, size, tiny)
-            for which in (0, 1):
-                callbacks = cases[name]()
-                gc.collect()  # garbage of the previous case
-                secs = -base.clock()
-                losses[name] = run(model, loop, x, y, callbacks)
-                secs += base.clock()
-                if repeat:
-                    results[name].secs[which].append(secs)
-        base.check_losses(losses, tolerance=1e-3)
-    return results
+    size, count = options.size, BATCH_SIZE * options.steps
+    x = random.rand(count, size, size, 3).astype("float32")
+    y = random.randint(0, CLASSES, count)
+    keras.backend.clear_session()
+    model = new_model(keras, size, options.tiny)
+
+    def sample() -> base.Sample:
+        guests = callbacks()
+        gc.collect()
+        secs = -base.clock()
+        loss = run(model, loop, x, y, guests)
+        return base.Sample(secs + base.clock(), loss)
+
+    return sample(), sample()
+
+
+def measure(options: Any, keras: Any, loop: str) -> list[dict[str, base.Timing]]:
+    """The timings of all first loops, and those of all second loops."""
+    cases = {
+        name: functools.partial(two_loops, options, keras, loop, callbacks)
+        for name, callbacks in guests(keras, loop, options.steps).items()
+    }
+    pairs = base.in_turn(cases, options.repeats + 1)
+    return [
+        base.timings_of(
+            {name: [pair[which] for pair in found] for name, found in pairs.items()},
+            tolerance=1e-3,
+        )
+        for which in (0, 1)
+    ]
 
 
 def run(model: Any, loop: str, x: Any, y: Any, callbacks: list[Any]) -> float:
@@ -160,62 +150,43 @@ def run(model: Any, loop: str, x: Any, y: Any, callbacks: list[Any]) -> float:
     return float(np.mean(model.predict(x, **options)[:, 0]))
 
 
-def parse(arguments: Sequence[str] | None) -> Any:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = base.parser(str(__doc__), steps=2, repeats=3, clock="cpu")
     parser.add_argument("--keras", choices=("keras", "tf_keras"), default="keras")
-    parser.add_argument("--loop", choices=(*LOOPS, "all"), default="all")
+    parser.add_argument("--loop", choices=(*FETCHED, "all"), default="all")
     parser.add_argument("--size", type=int, default=64, help="pixels of an edge")
     parser.add_argument(
         "--tiny", action="store_true", help="a small model, to try the benchmark"
     )
-    parser.add_argument("--repeats", type=int, default=3, help="new models of a case")
-    parser.add_argument("--clock", choices=base.CLOCKS, default="cpu")
-    parser.add_argument("--json", help="file to write the results to")
-    options = parser.parse_args(arguments)
-    if options.repeats < 1 or options.size < 32:
-        parser.error("--repeats has to be 1 or more, --size 32 or more")
-    return options
-
-
-def keras_of(name: str) -> Any:
-    """The Keras of `tf.keras`, or Keras 2 beside Keras 3."""
-    if name == "tf_keras":
-        import tf_keras
-
-        return tf_keras
-    return tf.keras
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
-    base.use_clock(options.clock)
+    options = base.options_of(parser, arguments)
+    if options.size < 32:
+        parser.error("--size has to be 32 or more")
     v1.logging.set_verbosity(v1.logging.ERROR)
-    keras = keras_of(options.keras)
-    print(", ".join(f"{key} {value}" for key, value in base.machine().items()))
-    print(f"{keras.__name__}, {options.clock} seconds, {options.repeats} repeats\n")
-    content: dict[str, Any] = {"machine": base.machine(), "clock": options.clock}
-    for loop in LOOPS if options.loop == "all" else (options.loop,):
-        results = measure(keras, loop, options.size, options.repeats, options.tiny)
-        native = results[NATIVE]
+    # Keras 2 may be beside Keras 3.
+    is_beside = options.keras == "tf_keras"
+    keras: Any = importlib.import_module("tf_keras") if is_beside else tf.keras
+    base.print_facts(options)
+    found: dict[str, dict[str, base.Timing]] = {}
+    for loop in FETCHED if options.loop == "all" else (options.loop,):
+        timings = measure(options, keras, loop)
         rows = [
             [
                 name,
                 *(
                     text
-                    for which in (0, 1)
+                    for each in timings
                     for text in (
-                        f"{found.median(which):.2f}",
-                        f"{found.ratio_to(native, which):.2f}",
+                        f"{each[name].microsecs / 1e6:.2f}",
+                        f"{each[name].ratio_to(each[NATIVE]):.2f}",
                     )
                 ),
             ]
-            for name, found in results.items()
+            for name in timings[0]
         ]
         header = [f"`{loop}`", "first, s", "ratio", "second, s", "ratio"]
         print(base.markdown(rows, header))
-        content[loop] = {name: found.secs for name, found in results.items()}
-    if options.json:
-        Path(options.json).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        found |= {f"{loop}, first": timings[0], f"{loop}, second": timings[1]}
+    base.write_json(options, **found)
     return 0
 
 
