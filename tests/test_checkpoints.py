@@ -43,16 +43,8 @@ def train_v1(kind: str, directory: str, steps: int) -> dict[str, Any]:
     with tf.Graph().as_default():
         data = tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y))
         x, y = v1.data.make_one_shot_iterator(data.batch(32).repeat()).get_next()
-        step = v1.train.get_or_create_global_step()
-        hidden = v1.get_variable("hidden/kernel", [4, 8], use_resource=True)
-        hidden_bias = v1.get_variable("hidden/bias", [8], use_resource=True)
-        out = v1.get_variable("out/kernel", [8, 3], use_resource=True)
-        out_bias = v1.get_variable("out/bias", [3], use_resource=True)
-        logits = tf.nn.relu(x @ hidden + hidden_bias) @ out + out_bias
-        loss = tf.reduce_mean(
-            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
-        )
-        train_op = v1_optimizer(kind).minimize(loss, global_step=step)
+        v1.train.create_global_step()
+        spec = model_fn(x, y, "train", {"kind": kind})
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=directory,
             save_checkpoint_steps=1000,
@@ -61,14 +53,8 @@ def train_v1(kind: str, directory: str, steps: int) -> dict[str, Any]:
             log_step_count_steps=0,
         ) as session:
             for _ in range(steps):
-                session.run(train_op)
-            return dict(
-                zip(
-                    hosts.WEIGHTS,
-                    session.run([hidden, hidden_bias, out, out_bias]),
-                    strict=True,
-                )
-            )
+                session.run(spec.train_op)
+            return dict(session.run({v.op.name: v for v in v1.trainable_variables()}))
 
 
 def keras_model(keras: Any, kind: str) -> Any:
