@@ -1,9 +1,9 @@
 """The `hookbridge` command.
 
-Reading order: `command`, `streams`, `parser`, then one module for each
-sub-command: `demo`, `explain`, `migrate_scan`, `migrate_rewrite`, `run`, `doctor`,
-`cluster`, `train`, `evaluate`, `predict`, `docs` and `completion`; `job_flags` has the
-flags that `train`, `evaluate` and `predict` share, `estimator_cluster` their cluster.
+Reading order: `command`, `streams`, `parser`, then the sub-commands: `demo`, `explain`,
+`migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `cluster`, `jobs` (`train`,
+`evaluate` and `predict`, with `job_flags` and `estimator_cluster`), `docs` and
+`completion`.
 """
 
 from __future__ import annotations

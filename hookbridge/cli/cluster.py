@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hookbridge import errors, extras
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cluster_config import kubernetes, slurm
+from hookbridge.cluster_config.job_config import JobConfig, read_config
+from hookbridge.cluster_config.job_order import JobOrder
 from hookbridge.loops.tasks.local_cluster import LocalCluster
-
-if TYPE_CHECKING:
-    from hookbridge.cluster_config.job_config import JobConfig
 
 SUMMARY = "Run a command in a local cluster; each task gets its place."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
@@ -80,21 +79,13 @@ def run(values: Values) -> int:
     names, reason = UNUSED[values.to]
     values.refuse(names, f"--to={values.to}", reason)
     if values.config is not None:
-        from hookbridge.cluster_config import job_config
-
         reason = "the file says how many tasks there are"
         values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
-        job = job_config.read_config(values.config)
+        job = read_config(values.config)
         values.num_workers, values.num_ps = job.workers, job.servers
         values.evaluator = values.evaluator or job.evaluators > 0
-        if values.to != "local":
-            return _print(values, replace(job, evaluators=int(values.evaluator)))
-    if values.to != "local":
-        return _print(values, _machines(values))
-    return _run_here(values)
-
-
-def _run_here(values: Values) -> int:
+    else:
+        job = JobConfig(workers=values.num_workers, servers=values.num_ps)
     cluster = LocalCluster(**{name: getattr(values, name) for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
@@ -105,25 +96,12 @@ def _run_here(values: Values) -> int:
             "Received --tf1_flags and --evaluator; expected one of them: these flags "
             "know parameter servers and workers only."
         )
-    return cluster.run(values.rest)
-
-
-def _machines(values: Values) -> JobConfig:
-    """The numbers of the flags, on any machines."""
-    from hookbridge.cluster_config.job_config import JobConfig
-
-    LocalCluster(num_workers=values.num_workers, num_ps=values.num_ps)  # checks them
-    return JobConfig(
-        workers=values.num_workers,
-        servers=values.num_ps,
-        evaluators=int(values.evaluator),
-    )
+    if values.to == "local":
+        return cluster.run(values.rest)
+    return _print(values, replace(job, evaluators=int(values.evaluator)))
 
 
 def _print(values: Values, config: JobConfig) -> int:
-    from hookbridge.cluster_config import kubernetes, slurm
-    from hookbridge.cluster_config.job_order import JobOrder
-
     if values.to != "slurm" and not values.image:
         raise errors.InvalidArgumentError(
             f"Received --to={values.to} without --image; expected the container image "

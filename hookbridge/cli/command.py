@@ -7,23 +7,24 @@ flags do not wait for it.
 from __future__ import annotations
 
 import errno
-import importlib
 import os
+import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
+from typing import Any
 
 from hookbridge import __version__, compat, errors, names
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
 
-# Name -> module with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and run(values). It
-# may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a command line.
+# Name -> module or class with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
+# run(values). It may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a
+# command line.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
-    "train": "hookbridge.cli.train",
-    "evaluate": "hookbridge.cli.evaluate",
-    "predict": "hookbridge.cli.predict",
+    "train": "hookbridge.cli.jobs:Train",
+    "evaluate": "hookbridge.cli.jobs:Evaluate",
+    "predict": "hookbridge.cli.jobs:Predict",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
     "cluster": "hookbridge.cli.cluster",
@@ -74,31 +75,25 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
         if name in COMMANDS:
             return _run(name, words[length:])
     group = [name for name in COMMANDS if name.startswith(f"{' '.join(words[:1])} ")]
-    asked = words[1:] if group else words
+    asked, before = (words[1:], f"{words[0]}: ") if group else (words, "")
     if asked[:1] and asked[0] in _HELP:
         print(usage(group or COMMANDS))
         return 0
-    return _complain(_unknown(words, group))
-
-
-def _unknown(words: Sequence[str], group: Sequence[str]) -> str:
-    """What to say where no command is named."""
-    asked = words[1:] if group else words
-    choices = [name.split()[-1] for name in group] or [n.split()[0] for n in COMMANDS]
-    before = f"{words[0]}: " if group else ""
+    depth = len(words) - len(asked)
+    choices = [*dict.fromkeys(name.split()[depth] for name in group or COMMANDS)]
     if not asked:
-        listed = ", ".join(dict.fromkeys(choices))
-        return f"{before}no command given; expected one of: {listed}."
+        listed = ", ".join(choices)
+        return _complain(f"{before}no command given; expected one of: {listed}.")
     near = names.nearest(asked[0], choices, limit=1)[0]
-    return (
+    return _complain(
         f"{before}unknown command {asked[0]!r}; the nearest: {near}. See `hookbridge "
         "--help`."
     )
 
 
-def parser_of(name: str) -> tuple[ModuleType, Parser]:
-    """A command's module, and its parser with all flags."""
-    command = importlib.import_module(COMMANDS[name])
+def parser_of(name: str) -> tuple[Any, Parser]:
+    """A command's module or class, and its parser with all flags."""
+    command = pkgutil.resolve_name(COMMANDS[name])
     more = [f"example: {command.EXAMPLE}", getattr(command, "NOTE", "")]
     text = "\n\n".join(filter(None, more))
     parser = Parser(name, command.USAGE, command.SUMMARY, text)

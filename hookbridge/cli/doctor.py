@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge import errors
-from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.parser import PATHS, Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
@@ -26,12 +25,9 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
     escape_unknown()
-    if not values.paths:
-        raise errors.InvalidArgumentError(
-            "Received no path; expected Python files, notebooks or folders of them."
-        )
+    paths = values.needed("paths", PATHS)
     from hookbridge.run import doctor
 
-    needs = doctor.diagnose(values.paths, values.target)
+    needs = doctor.diagnose(paths, values.target)
     print(doctor.as_json(needs) if values.format == "json" else doctor.as_text(needs))
     return int(needs.left > 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.training.settings import LOOPS
@@ -22,12 +21,10 @@ HOSTS = ("session", "fit", "parameter_server")
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    parser.argument("file")
+    parser.argument("file", flag="model_def")
     parser.flag("host", "session", "The loop that would run the guests.", HOSTS)
     text = "The loop of `hookbridge train`, in place of --host."
     parser.flag("loop", None, text, LOOPS)
-    text = "The same as the argument FILE.py."
-    parser.flag("model_def", None, text, str, hidden=True)
     text = "Parameter servers of the training, with --loop."
     parser.flag("num_ps", 0, text, least=0)
     parser.flag("format", "text", "How the report is printed.", ("text", "json"))
@@ -41,11 +38,6 @@ def run(values: Values) -> int:
         values.refuse(("host",), "--loop", reason)
         guests, host = _of_definition(values, file)
     else:
-        if values.model_def is not None:
-            raise errors.InvalidArgumentError(
-                "Received --model_def and no --loop; expected --loop=towers, fit or "
-                "estimator beside it."
-            )
         values.refuse(("num_ps",), "no --loop", "only a training has servers")
         guests, host = _of_list(file), values.host
     from hookbridge.explanation import explain

@@ -16,38 +16,50 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.training.settings import LOOPS, TrainingSettings
 
-# Flag -> help, and its type where the default is None. Commands choose from this table;
-# the defaults are those of `TrainingSettings`.
-_FLAGS: dict[str, tuple[str, Any]] = {
-    "loop": (
-        "Which loop runs it; by default fit for `custom_model`, estimator for "
-        "`model_fn`.",
-        LOOPS,
-    ),
-    "train_files": ("Training data: files, patterns, folders; with commas.", list),
-    "eval_files": ("Data of the evaluation: files, patterns, folders.", list),
-    "predict_files": ("Data of the prediction: files, patterns, folders.", list),
-    "header_lines": ("Lines at the top of text files that are no data.", None),
-    "bad_rows": ("What a broken row does: skip counts it.", ("stop", "skip")),
-    "train_batch_size": ("Examples in a step of one process.", None),
-    "eval_batch_size": ("Examples in a batch of evaluation and prediction.", None),
-    "epochs": ("Ends the training after so many epochs.", int),
-    "steps_per_epoch": ("Steps of an epoch; counted by default.", int),
-    "train_steps": ("Ends the training at this global step.", int),
-    "num_towers": ("Devices of a process that share each batch.", None),
-    "devices": (
-        "The towers' devices; by default the GPUs, or else logical CPUs.",
-        list,
-    ),
-    "batch_per_tower": ("Each tower gets a batch of its own.", None),
-    "num_workers": ("Processes that train.", None),
-    "num_ps": ("Parameter servers.", None),
-    "sync": ("The workers make one update together.", None),
-    "model_dir": ("Where checkpoints and logs go.", str),
-    "seed": ("Of initial weights and random operations.", int),
-    "progress": ("No line that says how far it is.", None),
-    "report": ("Record what each guest sees and costs, for report.html.", None),
+# Group -> flag -> help, and its type where the default is None. The defaults are those
+# of `TrainingSettings`.
+_FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
+    "": {
+        "loop": (
+            "Which loop runs it; by default fit for `custom_model`, estimator for "
+            "`model_fn`.",
+            LOOPS,
+        )
+    },
+    "data": {
+        "train_files": ("Training data: files, patterns, folders; with commas.", list),
+        "eval_files": ("Data of the evaluation: files, patterns, folders.", list),
+        "predict_files": ("Data of the prediction: files, patterns, folders.", list),
+        "header_lines": ("Lines at the top of text files that are no data.", None),
+        "bad_rows": ("What a broken row does: skip counts it.", ("stop", "skip")),
+        "train_batch_size": ("Examples in a step of one process.", None),
+        "eval_batch_size": ("Examples in a batch of evaluation and prediction.", None),
+    },
+    "length": {
+        "epochs": ("Ends the training after so many epochs.", int),
+        "steps_per_epoch": ("Steps of an epoch; counted by default.", int),
+        "train_steps": ("Ends the training at this global step.", int),
+    },
+    "cluster": {
+        "num_towers": ("Devices of a process that share each batch.", None),
+        "devices": (
+            "The towers' devices; by default the GPUs, or else logical CPUs.",
+            list,
+        ),
+        "batch_per_tower": ("Each tower gets a batch of its own.", None),
+        "num_workers": ("Processes that train.", None),
+        "num_ps": ("Parameter servers.", None),
+        "sync": ("The workers make one update together.", None),
+    },
+    "output": {
+        "model_dir": ("Where checkpoints and logs go.", str),
+        "seed": ("Of initial weights and random operations.", int),
+        "progress": ("No line that says how far it is.", None),
+        "report": ("Record what each guest sees and costs, for report.html.", None),
+    },
 }
+# The flags of a command that reads data with the newest checkpoint, besides its files.
+_READING = ("loop", "header_lines", "bad_rows", "eval_batch_size", "model_dir", "seed")
 _LEAST = {"header_lines": 0, "num_ps": 0, "seed": 0}
 # What gcloud's AI Platform and programs written for it call them.
 _ALIASES = {
@@ -65,65 +77,51 @@ _RUNS = (
 )
 
 
-def define(parser: Parser, title: str, *names: str) -> None:
-    """Defines flags of `TrainingSettings` under a title, if it is not empty."""
-    if title:
-        parser.group(title)
-    defaults = TrainingSettings.__dataclass_fields__
-    for name in names:
-        text, kind = _FLAGS[name]
-        default = defaults[name].default
-        is_number = kind is int or type(default) is int
-        parser.flag(
-            name,
-            None if default in ((), "") else default,
-            text,
-            kind,
-            least=_LEAST.get(name, 1) if is_number else None,
-            most=2**31 - 1 if is_number else None,
-            aliases=_ALIASES.get(name, ()),
-        )
-
-
-def define_file(parser: Parser) -> None:
-    """Defines the file, which may be given as --model_def too, and the loop."""
-    parser.argument("file")
-    text = "The same as the argument FILE.py."
-    parser.flag("model_def", None, text, str, hidden=True)
-    define(parser, "", "loop")
-
-
-def define_reading(parser: Parser, files: str) -> None:
-    """Defines the flags of a command that reads data with the newest checkpoint."""
-    define_file(parser)
-    define(parser, "data", files, "header_lines", "bad_rows", "eval_batch_size")
-    define_output(parser)
-
-
-def define_output(parser: Parser, *more: str) -> None:
-    """Defines where results go, and how they are printed."""
-    define(parser, "output", "model_dir", "seed", *more)
+def define(parser: Parser, files: str = "") -> None:
+    """Defines the flags of `train`, or of a command that reads the files of a flag."""
+    parser.argument("file", flag="model_def")
+    for title, flags in _FLAGS.items():
+        if files:
+            names = [name for name in flags if name in (files, *_READING)]
+        else:
+            names = [name for name in flags if name != "predict_files"]
+        if title and names:
+            parser.group(title)
+        for name in names:
+            _define(parser, name, *flags[name])
     parser.flag("format", "text", "How the result is printed.", ("text", "json"))
+
+
+def _define(parser: Parser, name: str, text: str, kind: Any) -> None:
+    default = TrainingSettings.__dataclass_fields__[name].default
+    is_number = kind is int or type(default) is int
+    parser.flag(
+        name,
+        None if default in ((), "") else default,
+        text,
+        kind,
+        least=_LEAST.get(name, 1) if is_number else None,
+        most=2**31 - 1 if is_number else None,
+        aliases=_ALIASES.get(name, ()),
+    )
 
 
 def file_of(values: Values) -> str:
     """The model definition file."""
-    if (values.file is None) == (values.model_def is None):
-        got = "no file" if values.file is None else "FILE.py and --model_def"
-        raise errors.InvalidArgumentError(
-            f"Received {got}; expected one model definition file, for example "
-            "`hookbridge train examples/digits_keras.py`."
-        )
-    return str(values.file or values.model_def)
+    example = "`hookbridge train examples/digits_keras.py`"
+    return str(
+        values.needed("file", f"one model definition file, for example {example}")
+    )
 
 
 def settings_of(values: Values) -> TrainingSettings:
     """The settings that the flags describe."""
-    fields = values.fields(TrainingSettings.__dataclass_fields__)
-    for name, value in fields.items():
-        if isinstance(value, list):
-            fields[name] = tuple(value)
-    return TrainingSettings(**{**fields, "model_def": file_of(values)})
+    fields: dict[str, Any] = {"model_def": file_of(values)}
+    for name in TrainingSettings.__dataclass_fields__:
+        value = getattr(values, name, None)
+        if value is not None:
+            fields[name] = tuple(value) if isinstance(value, list) else value
+    return TrainingSettings(**fields)
 
 
 def show(values: Values, results: Mapping[str, Any]) -> None:
@@ -191,9 +189,12 @@ def run_here_or_in_cluster(
     settings = settings_of(values)
     if os.environ.get("TF_CONFIG"):
         _check_sizes(values)
-        return run_job(values, act, name)
-    if not settings.num_ps:
-        return run_job(values, act, name)
+    elif settings.num_ps:
+        return _run_in_cluster(values, settings, name)
+    return run_job(values, act, name)
+
+
+def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
     settings.check()
     if settings.loop is None:
         use_keras_of_graphs()

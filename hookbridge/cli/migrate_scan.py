@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge import errors
-from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.parser import PATHS, Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
@@ -24,12 +23,9 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the report."""
     escape_unknown()
-    if not values.paths:
-        raise errors.InvalidArgumentError(
-            "Received no paths; expected files of Python, notebooks or folders of them."
-        )
+    paths = values.needed("paths", PATHS)
     from hookbridge.migrate import formats, scan
 
-    report = scan(values.paths, target=values.target)
+    report = scan(paths, target=values.target)
     print(getattr(formats, f"as_{values.format}")(report))
     return int(values.check and report.remaining > 0)

@@ -12,6 +12,8 @@ from hookbridge import errors, names
 _WIDTH, _FLAG_WIDTH = 88, 24
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False}
 _BOOLEANS["no"] = False
+# What the argument of a command is that reads code.
+PATHS = "Python files, notebooks or folders of them"
 _METAVARS = {"config": "FILE", "guests": "FILE", "target": "VERSION"}
 
 
@@ -22,10 +24,13 @@ class Values(argparse.Namespace):
     words: list[str]
     rest: list[str]
 
-    def fields(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of some flags by name, without those that are None."""
-        fields = {name: getattr(self, name, None) for name in names}
-        return {name: value for name, value in fields.items() if value is not None}
+    def needed(self, name: str, expected: str) -> Any:
+        """The value of an argument that the command cannot do without."""
+        if not getattr(self, name):
+            raise errors.InvalidArgumentError(
+                f"Received no {name}; expected {expected}."
+            )
+        return getattr(self, name)
 
     def refuse(self, names: Iterable[str], beside: str, reason: str) -> None:
         """Refuses flags that were given and that the command would not use."""
@@ -56,9 +61,10 @@ class Parser(argparse.ArgumentParser):
         )
         self._group: Any = self
         self._defaults_of: dict[str, Any] = {}
-        self._aliases: dict[str, str] = {}
-        self._booleans: set[str] = set()
-        self.flag("help", False, "Print this help.", hidden=True)
+        # Spelling -> the option, and what the spelling says if that is a boolean.
+        self._options: dict[str, tuple[str, str]] = {}
+        self.flag("help", False, argparse.SUPPRESS)
+        self._options["-h"] = self._options["--help"]
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -80,33 +86,28 @@ class Parser(argparse.ArgumentParser):
         least: float | None = None,
         most: float | None = None,
         aliases: Iterable[str] = (),
-        hidden: bool = False,
     ) -> None:
         """Defines one flag."""
         self._defaults_of[name] = default
-        self._aliases.update(dict.fromkeys(aliases, name))
         kind = type(default) if kind is None else kind
-        if kind is not bool and default not in (None, [], ""):
-            text += f" (default: {default})"
-        shown = argparse.SUPPRESS if hidden else text.replace("%", "%%")
+        option = f"--{name}"
         if kind is bool:
-            # The help shows one of the two: the other is what holds by default.
-            for spelling, action, hides in (
-                (f"--{name}", "store_true", default),
-                (f"--no_{name}", "store_false", not default),
-            ):
-                self._group.add_argument(
-                    spelling,
-                    action=action,
-                    dest=name,
-                    default=argparse.SUPPRESS,
-                    help=argparse.SUPPRESS if hides else shown,
-                )
-            self._booleans.add(name)
-            return
+            # The help shows one spelling: the other is what holds by default.
+            option = f"--no_{name}" if default else option
+            negative = (f"--no_{name}", f"--no{name}")
+            self._options.update(dict.fromkeys(negative, (option, "false")))
+        elif default not in (None, [], ""):
+            text += f" (default: {default})"
+        says = "true" if kind is bool else ""
+        spellings = [f"--{spelling}" for spelling in (name, *aliases)]
+        self._options.update(dict.fromkeys(spellings, (option, says)))
         convert, metavar = _reader(name, kind, least, most)
         self._group.add_argument(
-            f"--{name}", type=convert, metavar=metavar, help=shown, dest=name
+            option,
+            type=convert,
+            metavar=metavar,
+            help=text.replace("%", "%%"),
+            dest=name,
         )
 
     def fields(
@@ -116,13 +117,15 @@ class Parser(argparse.ArgumentParser):
         for name, text in texts.items():
             self.flag(name, getattr(defaults, name), text, least=least.get(name))
 
-    def argument(self, name: str, nargs: str | None = None) -> None:
-        """Defines an argument that is no flag: one, `?` for at most one, `*` for all.
+    def argument(self, name: str, nargs: str = "?", *, flag: str = "") -> None:
+        """Defines an argument that is no flag: at most one, or with `*` any number.
 
-        It is None, or an empty list, if the user gave none.
+        It is None, or an empty list, if the user gave none. `flag` may stand before it.
         """
         self._defaults_of[name] = [] if nargs == "*" else None
-        self.add_argument(name, nargs=nargs or "?", help=argparse.SUPPRESS)
+        self.add_argument(name, nargs=nargs, help=argparse.SUPPRESS)
+        if flag:
+            self._options[f"--{flag}"] = ("", "")
 
     def values(self, words: Sequence[str], *, own_flags_only: bool = False) -> Values:
         """Parses the command's words."""
@@ -144,8 +147,7 @@ class Parser(argparse.ArgumentParser):
     def _refuse_unknown(self, word: str) -> NoReturn:
         if not word.startswith("-"):
             raise errors.InvalidArgumentError(
-                f"Received the argument {word!r}; expected flags only. See "
-                f"`{self.prog} --help`."
+                f"Received the argument {word!r}; expected `{self.usage}`."
             )
         name = word.partition("=")[0].lstrip("-")
         near = ", ".join(f"--{n}" for n in names.nearest(name, self.flags, limit=3))
@@ -158,46 +160,43 @@ class Parser(argparse.ArgumentParser):
         """The command's own flags, and the words from the first that is none."""
         is_value = False
         for place, word in enumerate(words):
-            if word == "--" and not is_value:
-                return list(words[:place]), list(words[place + 1 :])
-            if not is_value and not word.startswith("--") and word != "-h":
-                return list(words[:place]), list(words[place:])
-            name, boolean = self._name(word.partition("=")[0])
-            is_value = not is_value and "=" not in word and boolean is None
-            is_value = is_value and name in self._defaults_of
+            is_flag = word.startswith("--") or word == "-h"
+            if not is_value and (word == "--" or not is_flag):
+                return list(words[:place]), list(words[place + (word == "--") :])
+            option, says = self._option(word.partition("=")[0]) or ("", "")
+            is_value = bool(option) and not (is_value or says or "=" in word)
         return list(words), []
 
     def _spelled(self, words: Sequence[str]) -> list[str]:
-        """The words, with each flag's name as it was defined."""
+        """The words, with each flag as it was defined, and a value for each boolean."""
         spelled: list[str] = []
         for place, word in enumerate(words):
+            written, equals, value = word.partition("=")
+            known = self._option(written)
             if word == "--":
                 return [*spelled, *words[place:]]
-            written, equals, value = word.partition("=")
-            name, boolean = self._name(written)
-            if boolean is None:
-                spelled.append(f"--{name}{equals}{value}" if name else word)
+            if known is None:
+                spelled.append(word)
                 continue
-            if equals:
-                if value.lower() not in _BOOLEANS or not boolean:
-                    raise errors.InvalidArgumentError(
-                        f"Received {word}; expected {written}"
-                        + (f", {written}=true or {written}=false." if boolean else ".")
-                    )
-                boolean = _BOOLEANS[value.lower()]
-            spelled.append(f"--{name}" if boolean else f"--no_{name}")
+            option, says = known
+            if says and equals and (says == "false" or value.lower() not in _BOOLEANS):
+                or_value = (
+                    f", {written}=true or {written}=false" if says == "true" else ""
+                )
+                raise errors.InvalidArgumentError(
+                    f"Received {word}; expected {written}{or_value}."
+                )
+            if says:
+                equals, value = "=", value or says
+            if option:
+                spelled.append(f"{option}{equals}{value}")
+            elif equals:
+                spelled.append(value)
         return spelled
 
-    def _name(self, written: str) -> tuple[str, bool | None]:
-        """A flag's name, empty if unknown, and what it says if it is a boolean."""
-        if written == "-h":
-            return "help", True
-        plain = written[2:].replace("-", "_") if written.startswith("--") else ""
-        plain = self._aliases.get(plain, plain)
-        for name, value in ((plain, True), (plain[2:].lstrip("_"), False)):
-            if name in self._booleans and (value or plain.startswith("no")):
-                return name, value
-        return (plain if plain in self._defaults_of else ""), None
+    def _option(self, written: str) -> tuple[str, str] | None:
+        dashes, name = written[:2], written[2:].replace("-", "_")
+        return self._options.get(f"{dashes}{name}")
 
 
 def _help(prog: str) -> argparse.HelpFormatter:
@@ -210,43 +209,36 @@ def _reader(
     name: str, kind: Any, least: float | None, most: float | None
 ) -> tuple[Callable[[str], Any], str]:
     """What reads a flag's value, and how the help shows it."""
-    if not isinstance(kind, type):
-        return _one_of(kind), "|".join(kind)
+    if kind is bool:
+        return lambda text: _BOOLEANS[text.lower()], ""
     if kind is list:
         return lambda text: [w.strip() for w in text.split(",") if w.strip()], "A,B"
     if kind is str:
         return str, _METAVARS.get(name, name.rpartition("_")[2].upper())
-    return _number(kind, least, most), "N" if kind is int else "X"
-
-
-def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise argparse.ArgumentTypeError(
-                f"received {text!r}; expected one of {', '.join(choices)}"
-            )
-        return text
-
-    return read
-
-
-def _number(
-    kind: type, least: float | None, most: float | None
-) -> Callable[[str], float]:
+    if not isinstance(kind, type):
+        expected = f"one of {', '.join(kind)}"
+        return lambda text: _checked(
+            text, repr(text), text in kind, expected
+        ), "|".join(kind)
     bounds = [] if least is None else [f"at least {least:g}"]
     bounds += [] if most is None else [f"at most {most:g}"]
-    what = "a whole number" if kind is int else "a number"
-    wanted = " ".join([what, *bounds[:1]] + [f"and {b}" for b in bounds[1:]])
+    expected = " ".join(
+        ["a whole number" if kind is int else "a number", " and ".join(bounds)]
+    ).strip()
 
-    def read(text: str) -> float:
+    def read(text: str) -> Any:
         try:
-            number: float = kind(text)
+            number = kind(text)
         except ValueError:
             number = math.nan
-        too_small = least is not None and not number >= least
-        too_large = most is not None and not number <= most
-        if math.isnan(number) or too_small or too_large:
-            raise argparse.ArgumentTypeError(f"received {text}; expected {wanted}")
-        return number
+        low = -math.inf if least is None else least
+        fits = low <= number <= (math.inf if most is None else most)
+        return _checked(number, text, fits, expected)
 
-    return read
+    return read, "N" if kind is int else "X"
+
+
+def _checked(value: Any, text: str, fits: bool, expected: str) -> Any:
+    if not fits:
+        raise argparse.ArgumentTypeError(f"received {text}; expected {expected}")
+    return value

@@ -14,21 +14,14 @@ def open_closed() -> None:
     Otherwise the next file or socket would get their numbers, and what is printed
     would end the command, or get into that file.
     """
-    for number, name, mode in (
-        (0, "stdin", "r"),
-        (1, "stdout", "w"),
-        (2, "stderr", "w"),
-    ):
-        try:
-            os.fstat(number)
-        except OSError:
-            null = os.open(os.devnull, os.O_RDWR)
-            if null != number:
-                os.dup2(null, number)
-                os.close(null)
-            os.set_inheritable(number, True)
-            if getattr(sys, name) is None:
-                assign(sys, **{name: os.fdopen(number, mode, closefd=False)})
+    streams = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+    # A new file gets the lowest number that is free.
+    while (null := os.open(os.devnull, os.O_RDWR)) < len(streams):
+        os.set_inheritable(null, True)
+        name, mode = streams[null]
+        if getattr(sys, name) is None:
+            assign(sys, **{name: os.fdopen(null, mode, closefd=False)})
+    os.close(null)
 
 
 def escape_unknown() -> None:

@@ -70,8 +70,7 @@ def _of_guest(
         events,
         guest.overridden if in_fit else guest.delivered,
         lagging=in_fit,
-        interrupted=not account.is_chief,
-        late=not account.is_chief,
+        is_chief=account.is_chief,
     )
 
 
@@ -140,12 +139,8 @@ def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:
 
 def _footnote(runs: Sequence[Run]) -> list[str]:
     """What explains counts that look wrong, if there are such."""
-    counts = (
-        account.counts(name)
-        for run in runs
-        for account in run.accounts
-        for name in account.guests
-    )
+    accounts = [account for run in runs for account in run.accounts]
+    counts = (each.counts(name) for each in accounts for name in each.guests)
     cut = any(each["on_epoch_begin"] > each["on_epoch_end"] > 0 for each in counts)
     return [_CUT] if cut else []
 

@@ -34,7 +34,8 @@ def run_demo(
     directory = Path(settings.model_dir)
     runs = []
     # What the trainings print is progress; stdout may be for the JSON alone.
-    with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
+    results = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr if as_json else results):
         print(*settings.missing(), sep="\n", end="\n" if settings.missing() else "")
         for loop in LOOPS:
             workers = settings.workers(loop)
@@ -47,11 +48,11 @@ def run_demo(
                 print(f"{title}: the training ended with exit code {code}")
                 return code
             runs.append(Run(loop, title, directory / loop, accounts(directory / loop)))
-    differences = report_lib.differences(runs, settings)
-    text = report_lib.as_json(runs, settings, differences)
-    (directory / "report.json").write_text(text + "\n", encoding="utf-8")
-    print(text if as_json else report_lib.as_table(runs, differences))
-    with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):
+        differences = report_lib.differences(runs, settings)
+        text = report_lib.as_json(runs, settings, differences)
+        (directory / "report.json").write_text(text + "\n", encoding="utf-8")
+        shown = text if as_json else report_lib.as_table(runs, differences)
+        print(shown, file=results)
         page = write_html(report_lib.as_page(runs, settings, differences), directory)
         print(f"The report: {directory / 'report.json'}, and to look at: {page}")
         if open_page:

@@ -23,25 +23,24 @@ def complaints(
     expected: Collection[str],
     *,
     lagging: bool = False,
-    interrupted: bool = False,
-    late: bool = False,
+    is_chief: bool = True,
 ) -> list[str]:
     """Where a guest's events in one process differ from the documented order.
 
     `expected` are the events that the guest can see here. A `lagging` step may end
-    after later ones have begun. Another process may have ended an `interrupted` one in
-    the middle of a step, and a `late` one begins with the epoch in which it joined.
+    after later ones have begun. Who is no chief begins with the epoch in which it
+    joined, and the chief may end it in the middle of a step.
     """
     words = "".join(f"{event} " for event, _ in events)
-    pattern = _pattern(kind, expected, lagging, interrupted)
+    pattern = _pattern(kind, expected, lagging, is_chief)
     faults = []
     if re.fullmatch(pattern, words) is None:
         faults.append(f"received {shortened(words)}; expected {pattern}")
-    return faults + _numbers(events, late)
+    return faults + _numbers(events, is_chief)
 
 
 def _pattern(
-    kind: Guest, expected: Collection[str], lagging: bool, interrupted: bool
+    kind: Guest, expected: Collection[str], lagging: bool, is_chief: bool
 ) -> str:
     """The documented order as a regular expression over event names."""
 
@@ -55,7 +54,7 @@ def _pattern(
 
     def ending(event: str, cut: str) -> str:
         """The last event, or the place where an interruption cut them."""
-        return f"(?:{one(event)}|{cut})" if interrupted else one(event)
+        return one(event) if is_chief else f"(?:{one(event)}|{cut})"
 
     if kind == "hook":
         runs = steps("before_run", "after_run")
@@ -71,11 +70,11 @@ def _pattern(
     return f"{setters}(?:{epoch})*{ending('on_train_end', cut)}"
 
 
-def _numbers(events: Events, late: bool) -> list[str]:
+def _numbers(events: Events, is_chief: bool) -> list[str]:
     """Checks that epochs rise without gaps, and that batches rise in each epoch."""
     faults = []
-    first = next((n for event, n in events if event.startswith("on_epoch")), 0)
-    first = first if late else 0
+    epochs = [n for event, n in events if event.startswith("on_epoch")]
+    first = 0 if is_chief or not epochs else epochs[0]
     for edge in ("begin", "end"):
         epochs = [number for event, number in events if event == f"on_epoch_{edge}"]
         if epochs != list(range(first, first + len(epochs))):

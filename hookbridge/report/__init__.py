@@ -2,6 +2,6 @@
 
 Reading order: `recording` (`hb.record`), `account` (what the guests of a process saw),
 `tables`, `run_report` (the whole page), `scalars` (the curves that a run wrote), `svg`,
-`charts`, `timeline`, `story` (the order of events, with each repetition told once),
-`story_picture`, `page` (tables, and the template `page.html`).
+`charts`, `story` (the order of events, with each repetition told once),
+`event_pictures`, `page` (tables, and the template `page.html`).
 """

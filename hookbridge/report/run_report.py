@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hookbridge.report import charts, story_picture, timeline
+import numpy as np
+
+from hookbridge.report import charts, event_pictures
 from hookbridge.report.page import page, table
 from hookbridge.report.scalars import Curve, Points, read_curves
 from hookbridge.report.tables import (
@@ -65,12 +67,12 @@ def _body(report: RunReport) -> Iterator[str]:
     yield from _curves(report.runs)
     recorded = [run for run in report.runs if run.accounts]
     if recorded:
-        yield _heading("Who is called when", "order") + story_picture.LEGEND
+        yield _heading("Who is called when", "order") + event_pictures.ORDER_LEGEND
         for run in recorded:
             for account in run.accounts:
                 yield _subheading(run, account.process)
-                yield story_picture.picture(account)
-        yield _heading("Over time", "timelines") + timeline.LEGEND
+                yield event_pictures.order_picture(account)
+        yield _heading("Over time", "timelines") + event_pictures.TIMELINE_LEGEND
         for run in recorded:
             yield from _timelines(run)
         yield _heading("How often", "events")
@@ -117,14 +119,8 @@ def _curves(runs: Sequence[Run]) -> Iterator[str]:
 
 def _same_values(one: Mapping[str, Points], other: Mapping[str, Points]) -> bool:
     """Whether the same numbers were written twice, for example to a CSV file too."""
-    return all(
-        len(one[run]) == len(other[run])
-        and all(
-            abs(a - b) <= 1e-5 * abs(a)
-            for (_, a), (_, b) in zip(one[run], other[run], strict=True)
-        )
-        for run in one
-    )
+    pairs = (([y for _, y in one[run]], [y for _, y in other[run]]) for run in one)
+    return all(len(a) == len(b) and np.allclose(a, b, 1e-5, 0) for a, b in pairs)
 
 
 def _timelines(run: Run) -> Iterator[str]:
@@ -132,4 +128,4 @@ def _timelines(run: Run) -> Iterator[str]:
     times = [a.started + call.secs for a in run.accounts for call in a.calls] or [0.0]
     for account in run.accounts:
         yield _subheading(run, account.process)
-        yield timeline.picture(account, min(times), max(times))
+        yield event_pictures.timeline(account, min(times), max(times))

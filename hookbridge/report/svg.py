@@ -6,8 +6,6 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-LABEL, ROW = 170, 18  # the width of a guest's name, and the height of its row
-
 
 def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str:
     """A picture, with a name for those who cannot see it."""
@@ -21,17 +19,6 @@ def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
     """Words at a place; `middle` and `end` in `css` say which part of them is there."""
     kind = f' class="{css}"' if css else ""
     return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
-
-
-def middle_of(row: int, top: float = 0) -> float:
-    """The height of the middle of a row."""
-    return top + row * ROW + ROW / 2
-
-
-def lane(row: int, guest: str, end: float, top: float = 0) -> str:
-    """A guest's name, and the line on which its events are marked."""
-    y = middle_of(row, top)
-    return text(0, y + 4, guest) + f'<path class="lane" d="M{LABEL} {y}H{end}"/>'
 
 
 def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:

@@ -24,7 +24,7 @@ BAD = {
     "demo --epoch=3": "unknown flag --epoch; the nearest: --ep",
     "demo --epochs=0": "--epochs: received 0; expected a whole",
     "demo --epochs": "--epochs: expected one argument",
-    "demo please": "'please'; expected flags only",
+    "demo please": "'please'; expected `hookbridge demo [--fl",
     "demo --batch_size=32 --num_towers=2 --num_workers=3": "expected a multiple of 6",
     "demo --num_workers=0": "--num_workers: received 0; expected",
     "demo --local --num_workers=7": "--local and --num_workers=7; expected one of them",
@@ -50,11 +50,11 @@ BAD = {
     "explain number.py": "3",
     "explain --loop=fit empty.py": "empty.py has neither `custom_model` nor `model_fn`",
     "explain --model_def=empty.py --loop=fit --host=fit": "--loop and --host; expected",
-    "explain --model_def=empty.py": "no --loop",
+    "explain --model_def=empty.py": "has no `guests`",
     "explain raises.py": "'raises.py', line 2, raised KeyError: 'here'; expected a ",
     "explain imports.py": "'imports.py', line 2, raised SyntaxError:",
     "explain late.py": "late.py', line 2, raised ValueError: two lines; expected",
-    "train --model_dir=m --model_def=late.py empty.py": "Received FILE.py and --",
+    "train --model_dir=m --model_def=late.py empty.py": "Received the argument 'em",
     "train --model_dir=. number.py": "has 3 there; expected a function `model_fn",
 }
 # Files that the commands may name.

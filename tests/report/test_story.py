@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge.report import story_picture, timeline
+from hookbridge.report import event_pictures
 from hookbridge.report.account import Account, Event, GuestFacts
 from hookbridge.report.story import Column, Item, Repeated, story
 
@@ -78,14 +78,14 @@ def account(calls: list[Event]) -> Account:
 
 def test_pictures_hold_every_guest_event_and_number() -> None:
     process = account(events("begin", *EPOCH, *EPOCH, "end"))
-    order = story_picture.picture(process)
+    order = event_pictures.order_picture(process)
     for text in ("H", "C", "begin", *EPOCH, "end", "x 3", "x 2"):
         assert f">{text}</text>" in order
     assert order.count("<circle") == 2 + len(set(EPOCH))
-    over_time = timeline.picture(process, 4.0, 6.0)
+    over_time = event_pictures.timeline(process, 4.0, 6.0)
     assert over_time.count('class="mark"') == 2  # `begin` and `end`
     assert over_time.count('class="epoch"') == 2
     assert over_time.count('class="band"') == 4  # far apart on this scale
     # A guest without events keeps its row.
-    assert ">C</text>" in story_picture.picture(account([]))
-    assert ">C</text>" in timeline.picture(account([]), 0, 0)
+    assert ">C</text>" in event_pictures.order_picture(account([]))
+    assert ">C</text>" in event_pictures.timeline(account([]), 0, 0)
