@@ -10,7 +10,9 @@ loopback device. All traffic between the processes goes through that device, so 
 process may use it meanwhile. The end is timed too: from the chief's last step until all
 processes have ended.
 
-    python benchmarks/scaling.py --loops session --workers 64 --warm_up=300
+Many workers need pauses between their steps, or they do not get to their steps at all:
+
+    python benchmarks/scaling.py --loops session --workers 64 --warm_up=240 --pause=2
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ BARE, GUESTS = "no guests", "10 guests"
 
 
 def measure(
-    loop: str, workers: int, guests: str, secs: float, warm_up: float
+    loop: str, workers: int, guests: str, options: argparse.Namespace
 ) -> dict[str, float]:
     """Runs one cluster from start to end; returns what one global step cost.
 
@@ -47,9 +49,9 @@ def measure(
         cluster = LocalCluster(
             num_workers=workers - (loop == "session"), num_ps=1, chief=True
         )
-        options = {"loop": loop, "guests": guests == GUESTS, "secs": secs}
-        options["warm_up"] = warm_up
-        command = [sys.executable, str(JOB), folder, json.dumps(options)]
+        job = {"loop": loop, "guests": guests == GUESTS, "secs": options.secs}
+        job |= {"warm_up": options.warm_up, "pause": options.pause}
+        command = [sys.executable, str(JOB), folder, json.dumps(job)]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = cluster.run(command)
@@ -136,6 +138,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--warm_up", type=float, default=3.0, help="seconds until it is measured"
     )
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds between a worker's steps"
+    )
     parser.add_argument("--json", help="file for the results")
     parser.add_argument("--plot", help="SVG file; needs matplotlib")
     options = parser.parse_args(arguments)
@@ -145,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     for loop in options.loops:
         for workers in options.workers:
             results.setdefault(loop, {})[str(workers)] = {
-                guests: measure(loop, workers, guests, options.secs, options.warm_up)
+                guests: measure(loop, workers, guests, options)
                 for guests in (BARE, GUESTS)
             }
     print(table(results))

@@ -83,7 +83,7 @@ def batch() -> tuple[Any, Any]:
     return x, rng.integers(OUTPUTS, size=[BATCH_SIZE])
 
 
-def run_session(meter: Meter, wanted: bool) -> None:
+def run_session(meter: Meter, wanted: bool, pause: float) -> None:
     """Asynchronous workers around a `MonitoredTrainingSession`."""
     with hb.loops.SessionCluster() as cluster:
         if cluster.is_server:
@@ -103,6 +103,7 @@ def run_session(meter: Meter, wanted: bool) -> None:
             with cluster.training_session(hooks) as session:
                 while not session.should_stop():
                     session.run(train_op)
+                    time.sleep(pause)
                     if cluster.is_chief and meter.step(lambda: _step(session, step)):
                         break
 
@@ -159,8 +160,10 @@ def main(arguments: list[str]) -> None:
     folder, text = arguments
     options = json.loads(text)
     meter = Meter(options["secs"], options["warm_up"])
-    run = run_session if options["loop"] == "session" else run_fit
-    run(meter, options["guests"])
+    if options["loop"] == "session":
+        run_session(meter, options["guests"], options["pause"])
+    else:
+        run_fit(meter, options["guests"])
     config = ClusterConfig.from_environment()
     name = f"{config.task_type}_{config.task_index}.json"
     Path(folder, name).write_text(json.dumps(meter.result))
