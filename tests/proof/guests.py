@@ -279,6 +279,11 @@ def _seconds(text: str) -> str:
     return re.sub(r"/tmp/\S+", "PATH", text)
 
 
+def _number(path: Path) -> tuple[int, str]:
+    """The order of files whose names end in a step."""
+    return len(path.name), str(path)
+
+
 def effect(loop: Callable[[list[Any]], Any], make: Make) -> dict[str, Any]:
     """What a hook does in a loop."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -299,11 +304,14 @@ def effect(loop: Callable[[list[Any]], Any], make: Make) -> dict[str, Any]:
         }
         found["scalars"] = [row[:2] for row in hook_hosts.read_scalars(folder)]
         found["log"] = [_seconds(line) for line in lines if not OF_LOOPS.search(line)]
-        for path in sorted(set(folder.rglob("*")) - before):
-            name = str(path.relative_to(folder))
+        for path in sorted(set(folder.rglob("*")) - before, key=_number):
+            # A file has the step that a training run read before or after it raised
+            # it, in no order: what counts is the text of all of them.
+            name = re.sub(r"said\.\d+$", "said", str(path.relative_to(folder)))
             if path.is_file() and not re.match(r"last|.*tfevents|.*\.meta|.*pb", name):
                 is_text = "model.ckpt" not in name
-                found[name] = _seconds(path.read_text()) if is_text else "written"
+                text = _seconds(path.read_text()) if is_text else "written"
+                found[name] = found.get(name, "") + text
     return found
 
 
