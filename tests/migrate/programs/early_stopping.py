@@ -19,8 +19,11 @@ def model_fn(features, labels, mode):
 
 
 def main():
+  # One thread: every hook reads the step before the update, and none after it.
+  one_thread = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1)
   estimator = est.Estimator(
-      model_fn, 'out', est.RunConfig(save_checkpoints_steps=2))
+      model_fn, 'out', est.RunConfig(
+          save_checkpoints_steps=2, session_config=one_thread))
   stop = est.experimental.stop_if_no_decrease_hook(
       estimator, 'loss', max_steps_without_decrease=4, run_every_secs=None,
       run_every_steps=1)
