@@ -19,6 +19,7 @@ from idle_clock import idle_secs
 
 from hookbridge.loops.tasks.local_cluster import free_ports
 
+TESTS = Path(__file__).resolve().parents[1]
 ALL = ("ps 0", "worker 0", "worker 1")
 WITH_CHIEF = ("chief 0", *ALL)
 TIMEOUT_IDLE_SECS = 120.0
@@ -177,7 +178,9 @@ def job(
       environment: variables of all tasks.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = next(file for p in sys.path if (file := Path(p, script)).is_file())
+    # Programs of other tests put folders of their own into the path, files and all.
+    places = (Path(p) for p in sys.path if Path(p).is_relative_to(TESTS))
+    path = next(file for p in places if (file := p / script).is_file())
     own, environment = own or {}, environment or {}
     it = Job(folder, path, tasks, arguments, own, server, environment, alone)
     try:
