@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     rows.append(["ratio", f"{cost[HOOK][0] / cost[NATIVE][0]:.2f}", ""])
     title = f"{count} variables, {megabytes:g} MB"
-    print(base.markdown(rows, [title, "CPU ms for 2 saves", "memory, MB"]))
+    print(base.markdown(rows, [title, "ms for 2 saves", "memory, MB"]))
     base.write_results(options, found=found, cost=cost)
     return 0
 
