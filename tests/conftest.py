@@ -55,22 +55,28 @@ def pytest_collection_modifyitems(
     """Leaves out what `--fast` does not run.
 
     A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
-    runs with the first one only.
+    runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
+    plays no part, runs beside TensorFlow 2.16 and later only.
     """
     is_fast = config.getoption("--fast")
 
     def is_left_out(item: pytest.Item) -> bool:
+        if len(FLAVOURS) == 1 and _of_module(item, "ONE_TENSORFLOW"):
+            return True
         case = getattr(item, "callspec", None)
         values = [] if case is None else case.params.values()
         names = {value for value in values if isinstance(value, str)}
         if names.intersection(FLAVOURS[1:]):
-            one_keras = getattr(getattr(item, "module", None), "ONE_KERAS", False)
-            return bool(is_fast or one_keras)
+            return bool(is_fast or _of_module(item, "ONE_KERAS"))
         return bool(is_fast and item.get_closest_marker("slow") is not None)
 
     left_out = [item for item in items if is_left_out(item)]
     items[:] = [item for item in items if not is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _of_module(item: pytest.Item, name: str) -> Any:
+    return getattr(getattr(item, "module", None), name, False)
 
 
 @pytest.fixture(params=FLAVOURS)

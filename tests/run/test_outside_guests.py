@@ -140,10 +140,9 @@ def test_dry_run_says_where_they_would_join(
     monkeypatch.syspath_prepend("")
     words = {
         "visited/old_loops.py": [
-            "58: train_and_evaluate: joins",
-            "68: MonitoredTrainingSession: joins",
-            "78: MonitoredTrainingSession: joins",
-            "89: sess.run: cannot join: its session is a plain one",
+            "66: train_and_evaluate: joins",
+            "76: MonitoredTrainingSession: joins",
+            "97: sess.run: cannot join: its session is a plain one",
         ],
         "visited/new_loop.py": [
             "42: Model.fit: joins",

@@ -28,9 +28,11 @@ def join() -> None:
     kind = kind_of_sessions()
     init = kind.__init__
 
-    def joined(self: Any, creator: Any, hooks: Any, *args: Any, **kw: Any) -> None:
+    def joined(
+        self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
+    ) -> None:
         hooks = list(hooks or ())
-        init(self, creator, hooks + _more(hooks), *args, **kw)
+        init(self, session_creator, hooks + _more(hooks), *args, **kw)
 
     patching.InstanceMethods(kind, {"__init__": joined}).install()
     follow_supervisors(lambda: next(iter(_more([])), None))

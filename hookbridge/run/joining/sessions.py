@@ -17,11 +17,13 @@ def join(joiner: Joiner) -> None:
     kind = kind_of_sessions()
     init = kind.__init__
 
-    def joined(self: Any, creator: Any, hooks: Any, *args: Any, **kw: Any) -> None:
+    def joined(
+        self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
+    ) -> None:
         if not joiner.is_inside and trains(tf.compat.v1.get_default_graph()):
             hooks = [*(hooks or ()), *joiner.hooks()]
         with joiner.inside():
-            init(self, creator, hooks, *args, **kw)
+            init(self, session_creator, hooks, *args, **kw)
 
     methods = {
         name: _inside(joiner, getattr(kind, name))

@@ -39,6 +39,14 @@ def model_fn(features, labels, mode):
   return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
+class NamedSession(tf.train.MonitoredSession.__base__):
+  """A session of a library, which names the arguments it passes on."""
+
+  def __init__(self, hooks):
+    super().__init__(session_creator=tf.train.ChiefSessionCreator(), hooks=hooks,
+                     should_recover=True)
+
+
 def in_folder(name):
   os.makedirs(name)
   os.chdir(name)
@@ -75,7 +83,7 @@ def main(_):
     x, y = tf.data.make_one_shot_iterator(input_fn()).get_next()
     loss = network(x, y)
     tf.train.get_or_create_global_step()
-    with tf.train.MonitoredTrainingSession() as session:
+    with NamedSession([]) as session:
       session.run(loss)
 
   in_folder('../plain')
