@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import importlib
 import importlib.util
 import inspect
@@ -10,7 +11,7 @@ import sys
 import types
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookbridge.migrate.fates import LOST, LOST_FUNCTIONS
 from hookbridge.patching import InstanceMethods
@@ -18,13 +19,8 @@ from hookbridge.patching import InstanceMethods
 NAME = "distutils"
 
 
-class ArgSpec(NamedTuple):
-    """What `inspect.getargspec` returned until Python 3.11."""
-
-    args: list[str]
-    varargs: str | None
-    keywords: str | None
-    defaults: tuple[Any, ...] | None
+# What `inspect.getargspec` returned until Python 3.11.
+ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
 def getargspec(func: Any) -> ArgSpec:

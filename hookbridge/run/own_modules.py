@@ -69,14 +69,20 @@ class Program:
 
                 group_stop.join()
             if self._launch.guests is not None:
-                from hookbridge.run.joining.install import install as join
+                self._join(self._launch.guests)
 
-                self._joiner = join(
-                    self._launch.guests,
-                    self._launch.steps_per_epoch,
-                    self.own.is_of_program,
-                    worlds.has_estimator(self.world),
-                )
+    def _join(self, guests: str) -> None:
+        """Loads the file of guests, which join every training from now on."""
+        from hookbridge.run.joining import estimators, fits, plain_sessions, sessions
+        from hookbridge.run.joining.guest_file import GuestFile
+        from hookbridge.run.joining.joiner import Joiner
+
+        steps, is_own = self._launch.steps_per_epoch, self.own.is_of_program
+        self._joiner = Joiner(GuestFile(guests), steps, is_own)
+        if worlds.has_estimator(self.world):
+            estimators.join(self._joiner)
+        for trainings in (sessions, fits, plain_sessions):
+            trainings.join(self._joiner)
 
     def report(self) -> list[str]:
         """The lines to print at the end about guests from outside."""

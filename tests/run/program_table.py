@@ -36,24 +36,14 @@ class Program(NamedTuple):
 PROGRAMS = {
     # Premade Estimators of iris.
     "iris": Program("iris/premade_estimator.py", "--model_dir=m"),
-    # Wide and deep, with feature columns, over CSV.
-    "census": Program(
-        "census/wide_deep.py", "--data_dir=d --model_dir=m --export_dir=e", TOUCHED
-    ),
     # A custom Estimator, train_and_evaluate, hooks of its own, exporters.
     "custom_estimator": Program("custom_estimator.py", "--model_dir=m", TOUCHED),
     # `replicate_model_fn` and `TowerOptimizer`, MNIST's own files.
     "mnist_towers": Program(
         "mnist_towers/mnist.py", "--multi_gpu --data_dir=d --model_dir=m --export_dir=e"
     ),
-    # Hand-made towers and an examples-per-second hook.
-    "cifar": Program(
-        "cifar/cifar_main.py", "--data-dir=d --job-dir=m --learning-rate=0.002"
-    ),
     # Queues that feed a MonitoredTrainingSession.
     "queue_fed": Program("queue_fed/pictures_train.py", "--data_dir=d --train_dir=m"),
-    # A hook feeds the learning rate.
-    "resnet": Program("resnet/resnet_main.py", "--log_root=m --train_dir=t"),
     # `contrib.learn.Experiment` and `learn_runner`.
     "experiment": Program("experiment/task.py", "--job-dir=m --min-eval-frequency=0"),
     # Two train ops in a plain session, all at module level.

@@ -41,7 +41,7 @@ LACKING: dict[str, str | None] = {
     "training.HParams": ("from_proto get_model_structure set_model_structure to_proto"),
     "learn.Experiment": (  # schedules with few uses; the error names the others
         "continuous_eval continuous_eval_on_train_data continuous_train_and_eval "
-        "reset_export_strategies test"
+        "local_run reset_export_strategies run_std_server test"
     ),
     "learn.ModeKeys": "validate",  # TensorFlow's own checks
     # What the session's configuration says today.

@@ -73,7 +73,7 @@ def same(printed: str, expected: str) -> bool:
 
 
 # On TensorFlow 2.15 far fewer names are missing; these programs need all of them.
-ON_215 = ("iris", "mnist_towers", "cifar", "queue_fed", "experiment", "slim_nets")
+ON_215 = ("iris", "mnist_towers", "queue_fed", "experiment", "slim_nets")
 
 
 def names() -> list[str]:

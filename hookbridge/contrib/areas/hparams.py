@@ -129,15 +129,7 @@ class HParams:
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of `key`, or the default."""
-        if key not in self._hparam_types:
-            return default
-        of, is_list = self._hparam_types[key]
-        if default is not None:
-            if isinstance(default, list) != is_list:
-                raise ValueError(f"Hparam '{key}' is incompatible with {default=}")
-            for one in default if is_list else [default]:
-                _cast(key, of, one)
-        return getattr(self, key)
+        return self.values().get(key, default)
 
     def __contains__(self, key: str) -> bool:
         return key in self._hparam_types

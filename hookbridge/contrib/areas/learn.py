@@ -85,7 +85,6 @@ class Experiment:
         self._listeners = list(saving_listeners or ())
         self._delay_secs = eval_delay_secs
         self._frequency = 1 if min_eval_frequency is None else min_eval_frequency
-        self._local_frequency = local_eval_frequency
         if isinstance(export_strategies, _estimator().Exporter):
             export_strategies = [export_strategies]
         self._exports = list(export_strategies or ())
@@ -147,18 +146,6 @@ class Experiment:
                 throttle_secs=0,
             ),
         )
-
-    def local_run(self) -> Any:
-        """`train_and_evaluate`, with `local_eval_frequency` as its frequency."""
-        before, self._frequency = self._frequency, self._local_frequency or 0
-        try:
-            return self.train_and_evaluate()
-        finally:
-            self._frequency = before
-
-    def run_std_server(self) -> Any:
-        """Plays this process's role in the cluster."""
-        return self._train_and_evaluate()
 
 
 def run(

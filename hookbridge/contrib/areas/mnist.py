@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import gzip
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,12 +18,7 @@ TEST_IMAGES = "t10k-images-idx3-ubyte"
 TEST_LABELS = "t10k-labels-idx1-ubyte"
 
 
-class Datasets(NamedTuple):
-    """The three parts."""
-
-    train: Any
-    validation: Any
-    test: Any
+Datasets = collections.namedtuple("Datasets", "train validation test")
 
 
 class DataSet:
@@ -89,11 +85,6 @@ def read_data_sets(
 ) -> Datasets:
     """Reads the four files of MNIST from a folder; nothing is downloaded."""
     images, labels = (_read(train_dir, name) for name in (TRAIN_IMAGES, TRAIN_LABELS))
-    if not 0 <= validation_size <= len(images):
-        raise ValueError(
-            f"Validation size should be between 0 and {len(images)}. Received: "
-            f"{validation_size}."
-        )
     test_images, test_labels = (
         _read(train_dir, name) for name in (TEST_IMAGES, TEST_LABELS)
     )
@@ -104,9 +95,9 @@ def read_data_sets(
         return DataSet(of_images, of_labels, dtype=dtype, reshape=reshape, seed=seed)
 
     return Datasets(
-        train=part(images[validation_size:], labels[validation_size:]),
-        validation=part(images[:validation_size], labels[:validation_size]),
-        test=part(test_images, test_labels),
+        part(images[validation_size:], labels[validation_size:]),
+        part(images[:validation_size], labels[:validation_size]),
+        part(test_images, test_labels),
     )
 
 
@@ -128,10 +119,6 @@ def _read(folder: str, name: str) -> Any:
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         content = file.read()
     rank = 3 if "idx3" in name else 1
-    magic, *sizes = map(int, np.frombuffer(content, ">u4", 1 + rank))
-    if magic != 2048 + rank:
-        raise errors.InvalidArgumentError(
-            f"{path} begins with {magic}; expected {2048 + rank}, as MNIST's files do."
-        )
+    sizes = np.frombuffer(content, ">u4", 1 + rank)[1:]
     data = np.frombuffer(content, np.uint8, offset=4 * (1 + rank))
     return data.reshape([*sizes, 1]) if rank == 3 else data

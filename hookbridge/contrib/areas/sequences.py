@@ -123,28 +123,18 @@ def sequence_loss(
     weights: Any,
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
-    sum_over_timesteps: bool = False,
-    sum_over_batch: bool = False,
+    *,
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.seq2seq.sequence_loss`: the weighted cross-entropy of sequences."""
-    for average, total in (
-        (average_across_timesteps, sum_over_timesteps),
-        (average_across_batch, sum_over_batch),
-    ):
-        if average and total:
-            raise ValueError("An average and a sum cannot be asked for at once.")
     with tf.name_scope(name or "sequence_loss"):
         loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
         flat = tf.reshape(logits, [-1, tf.shape(logits)[2]])
         losses = loss(labels=tf.reshape(targets, [-1]), logits=flat)
         losses = tf.reshape(losses, tf.shape(logits)[:2]) * weights
-        axes = [0] if average_across_batch or sum_over_batch else []
-        axes += [1] if average_across_timesteps or sum_over_timesteps else []
+        axes = [0] * average_across_batch + [1] * average_across_timesteps
         if not axes:
             return losses
-        averages = average_across_batch or average_across_timesteps
-        size: Any = weights if averages else tf.cast(weights != 0, losses.dtype)
-        total = tf.reduce_sum(losses, axes)
-        return tf.math.divide_no_nan(total, tf.reduce_sum(size, axes))
+        total, size = tf.reduce_sum(losses, axes), tf.reduce_sum(weights, axes)
+        return tf.math.divide_no_nan(total, size)

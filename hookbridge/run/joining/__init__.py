@@ -2,6 +2,6 @@
 
 Reading order: `guest_file` (who joins), `joiner` (the record of one run), then where
 they join: `estimators`, `sessions`, `fits`; `plain_sessions` (trainings that no guest
-joins), `servers` (the task of this process in a cluster), `install`; `sites` reads
-from the source where they would join.
+joins), `servers` (the task of this process in a cluster); `sites` reads from the source
+where they would join.
 """

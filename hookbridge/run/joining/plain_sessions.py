@@ -15,7 +15,7 @@ from hookbridge.run.joining.joiner import Joiner
 _WHY = "a plain session calls no hooks; `MonitoredTrainingSession` does"
 
 
-def look_for(joiner: Joiner) -> None:
+def join(joiner: Joiner) -> None:
     """From now on the joiner notes plain sessions that train."""
     # Graph -> its version and the steps found in it; None once it was reported.
     graphs: weakref.WeakKeyDictionary[Any, tuple[int, Any] | None] = (

@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from hookbridge import patching
 from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.run.joining import servers
 from hookbridge.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
     """Guests join every monitored session whose graph can train."""
+    servers.follow()
     kind = kind_of_sessions()
     init = kind.__init__
 

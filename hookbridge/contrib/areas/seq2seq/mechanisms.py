@@ -11,12 +11,6 @@ import tensorflow as tf
 from hookbridge.contrib.areas.seq2seq.tensors import dimensions
 
 
-def hardmax(logits: Any, name: str | None = None) -> Any:
-    """One where the largest logit is, zeros elsewhere."""
-    logits = tf.convert_to_tensor(logits)
-    return tf.one_hot(tf.argmax(logits, -1), tf.shape(logits)[-1], dtype=logits.dtype)
-
-
 class AttentionMechanism:
     """The base class of all mechanisms: keys and values of a memory, and a mask.
 
@@ -32,7 +26,6 @@ class AttentionMechanism:
         probability_fn: Callable[[Any], Any] | None = None,
         score_mask_value: Any = None,
         dtype: Any = None,
-        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
         self._num_units, self._name = num_units, name
@@ -48,8 +41,6 @@ class AttentionMechanism:
             self._mask = tf.sequence_mask(memory_sequence_length, length)
             self._values *= tf.cast(self._mask, self._values.dtype)[:, :, None]
         self._keys = self._memory_layer(self._values)
-        if custom_key_value_fn is not None:
-            self._keys, self._values = custom_key_value_fn(self._keys, self._values)
         least = float("-inf") if score_mask_value is None else score_mask_value
         self._score_mask_value = tf.cast(least, self._keys.dtype)
         self._batch_size, self._alignments_size, *_ = dimensions(self._keys)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+
+rnn_cell: Any = tf.compat.v1.nn.rnn_cell
 
 
 class AttentionWrapperState(NamedTuple):
@@ -20,174 +21,121 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A copy with some fields replaced, in their static shapes."""
-
-        def shaped(old: Any, new: Any) -> Any:
-            if isinstance(old, tf.Tensor) and isinstance(new, tf.Tensor):
-                if not old.shape.is_compatible_with(new.shape):
-                    raise ValueError(
-                        f"Received a value of shape {new.shape}; expected {old.shape}, "
-                        "the shape of the field that it replaces."
-                    )
-                new.set_shape(old.shape)
-            return new
-
-        copy: AttentionWrapperState = self._replace(**kwargs)
-        return tf.nest.map_structure(shaped, self, copy)  # type: ignore[no-any-return]
+        """A copy with some fields replaced."""
+        return self._replace(**kwargs)
 
 
-@functools.cache
-def _attention_wrapper() -> Any:
-    rnn_cell: Any = tf.compat.v1.nn.rnn_cell
+class AttentionWrapper(rnn_cell.RNNCell):  # type: ignore[misc]
+    """A cell whose inputs and outputs have attention to a memory.
 
-    class AttentionWrapper(rnn_cell.RNNCell):  # type: ignore[misc]
-        """A cell whose inputs and outputs have attention to a memory.
+    `cell_input_fn(inputs, attention)` gives the inputs of the cell.
+    """
 
-        `cell_input_fn(inputs, attention)` gives the inputs of the cell, and
-        `attention_fn(mechanism, cell_output, state, layer)` the attention, the
-        alignments and the state of a mechanism.
-        """
-
-        def __init__(
-            self,
-            cell: Any,
-            attention_mechanism: Any,
-            attention_layer_size: Any = None,
-            alignment_history: bool = False,
-            cell_input_fn: Callable[[Any, Any], Any] | None = None,
-            output_attention: bool = True,
-            initial_cell_state: Any = None,
-            name: str | None = None,
-            attention_layer: Any = None,
-            attention_fn: Callable[..., Any] | None = None,
-            dtype: Any = None,
-        ) -> None:
-            super().__init__(name=name)
-            if isinstance(attention_mechanism, list | tuple):
-                raise NotImplementedError(
-                    "Received several attention mechanisms; expected one: hookbridge "
-                    "does not carry lists in tf.contrib.seq2seq.AttentionWrapper. Way "
-                    "out: an AttentionWrapper around an AttentionWrapper."
-                )
-            if attention_layer_size is not None:
-                if attention_layer is not None:
-                    raise ValueError(
-                        "Received attention_layer_size and attention_layer; expected "
-                        "one."
-                    )
-                attention_layer = tf.compat.v1.layers.Dense(
-                    attention_layer_size,
-                    name="attention_layer",
-                    use_bias=False,
-                    dtype=dtype,
-                )
-            self._attention_mechanism = attention_mechanism
-            self._attention_layer = attention_layer
-            self._cell = cell
-            self._alignment_history = alignment_history
-            self._cell_input_fn = cell_input_fn or _side_by_side
-            self._output_attention = output_attention
-            self._attention_fn = attention_fn or _attention
-            self._initial_cell_state = initial_cell_state
-            size = int(attention_mechanism.values.shape[-1])
-            if attention_layer is not None:
-                inputs = [None, cell.output_size + size]
-                size = attention_layer.compute_output_shape(inputs)[-1]
-            self._attention_layer_size = int(size)
-
-        @property
-        def output_size(self) -> Any:
-            """The size of the outputs."""
-            if self._output_attention:
-                return self._attention_layer_size
-            return self._cell.output_size
-
-        @property
-        def state_size(self) -> Any:
-            """The sizes of the state."""
-            mechanism = self._attention_mechanism
-            size = mechanism.alignments_size
-            return AttentionWrapperState(
-                cell_state=self._cell.state_size,
-                attention=self._attention_layer_size,
-                time=tf.TensorShape([]),
-                alignments=size,
-                alignment_history=size if self._alignment_history else (),
-                attention_state=mechanism.state_size,
+    def __init__(
+        self,
+        cell: Any,
+        attention_mechanism: Any,
+        attention_layer_size: Any = None,
+        alignment_history: bool = False,
+        cell_input_fn: Callable[[Any, Any], Any] | None = None,
+        output_attention: bool = True,
+        initial_cell_state: Any = None,
+        name: str | None = None,
+        *,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name)
+        if isinstance(attention_mechanism, list | tuple):
+            raise NotImplementedError(
+                "Received several attention mechanisms; expected one: hookbridge "
+                "does not carry lists in tf.contrib.seq2seq.AttentionWrapper. Way "
+                "out: an AttentionWrapper around an AttentionWrapper."
             )
-
-        def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-            """The state before the first step."""
-            state = self._initial_cell_state
-            if state is None:
-                state = self._cell.zero_state(batch_size, dtype)
-            mechanism = self._attention_mechanism
-            check = tf.compat.v1.assert_equal(
-                batch_size,
-                mechanism.batch_size,
-                message="The memory of the attention has another batch size than the "
-                "state. BeamSearchDecoder needs tile_batch for both.",
+        self._attention_mechanism = attention_mechanism
+        self._attention_layer = None
+        self._attention_layer_size = int(attention_mechanism.values.shape[-1])
+        if attention_layer_size is not None:
+            self._attention_layer_size = attention_layer_size
+            self._attention_layer = tf.compat.v1.layers.Dense(
+                attention_layer_size,
+                name="attention_layer",
+                use_bias=False,
+                dtype=dtype,
             )
-            with tf.control_dependencies([] if check is None else [check]):
-                state = tf.nest.map_structure(tf.identity, state)
-            start = mechanism.initial_alignments(batch_size, dtype)
-            history = tf.TensorArray(
-                dtype, 0, dynamic_size=True, element_shape=start.shape
-            )
-            return AttentionWrapperState(
-                cell_state=state,
-                attention=tf.zeros([batch_size, self._attention_layer_size], dtype),
-                time=tf.zeros([], tf.int32),
-                alignments=start,
-                alignment_history=history if self._alignment_history else (),
-                attention_state=mechanism.initial_state(batch_size, dtype),
-            )
+        self._cell = cell
+        self._alignment_history = alignment_history
+        self._cell_input_fn = cell_input_fn or _side_by_side
+        self._output_attention = output_attention
+        self._initial_cell_state = initial_cell_state
 
-        def call(self, inputs: Any, state: Any) -> Any:
-            """One step: the cell, then the attention of its output."""
-            if not isinstance(state, AttentionWrapperState):
-                raise TypeError(
-                    f"Received {state!r}; expected an `AttentionWrapperState`."
-                )
-            inputs = self._cell_input_fn(inputs, state.attention)
-            output, cell_state = self._cell(inputs, state.cell_state)
-            attention, alignments, attention_state = self._attention_fn(
-                self._attention_mechanism,
-                output,
-                state.attention_state,
-                self._attention_layer,
-            )
-            history = state.alignment_history
-            if self._alignment_history:
-                history = history.write(state.time, alignments)
-            new = AttentionWrapperState(
-                cell_state=cell_state,
-                attention=attention,
-                time=state.time + 1,
-                alignments=alignments,
-                alignment_history=history,
-                attention_state=attention_state,
-            )
-            return (attention if self._output_attention else output), new
+    @property
+    def output_size(self) -> Any:
+        """The size of the outputs."""
+        if self._output_attention:
+            return self._attention_layer_size
+        return self._cell.output_size
 
-    return AttentionWrapper
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the state."""
+        mechanism = self._attention_mechanism
+        size = mechanism.alignments_size
+        return AttentionWrapperState(
+            cell_state=self._cell.state_size,
+            attention=self._attention_layer_size,
+            time=tf.TensorShape([]),
+            alignments=size,
+            alignment_history=size if self._alignment_history else (),
+            attention_state=mechanism.state_size,
+        )
 
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The state before the first step."""
+        state = self._initial_cell_state
+        if state is None:
+            state = self._cell.zero_state(batch_size, dtype)
+        mechanism = self._attention_mechanism
+        check = tf.compat.v1.assert_equal(
+            batch_size,
+            mechanism.batch_size,
+            message="The memory of the attention has another batch size than the "
+            "state. BeamSearchDecoder needs tile_batch for both.",
+        )
+        with tf.control_dependencies([] if check is None else [check]):
+            state = tf.nest.map_structure(tf.identity, state)
+        start = mechanism.initial_alignments(batch_size, dtype)
+        history = tf.TensorArray(dtype, 0, dynamic_size=True, element_shape=start.shape)
+        return AttentionWrapperState(
+            cell_state=state,
+            attention=tf.zeros([batch_size, self._attention_layer_size], dtype),
+            time=tf.zeros([], tf.int32),
+            alignments=start,
+            alignment_history=history if self._alignment_history else (),
+            attention_state=mechanism.initial_state(batch_size, dtype),
+        )
 
-def __getattr__(name: str) -> Any:
-    # The class derives from a layer of Keras 2: Keras is loaded only if it is needed.
-    if name == "AttentionWrapper":
-        return _attention_wrapper()
-    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    def call(self, inputs: Any, state: Any) -> Any:
+        """One step: the cell, then the attention of its output."""
+        inputs = self._cell_input_fn(inputs, state.attention)
+        output, cell_state = self._cell(inputs, state.cell_state)
+        mechanism = self._attention_mechanism
+        alignments, attention_state = mechanism(output, state=state.attention_state)
+        attention = tf.matmul(alignments[:, None], mechanism.values)[:, 0]
+        if self._attention_layer is not None:
+            attention = self._attention_layer(tf.concat([output, attention], 1))
+        history = state.alignment_history
+        if self._alignment_history:
+            history = history.write(state.time, alignments)
+        new = AttentionWrapperState(
+            cell_state=cell_state,
+            attention=attention,
+            time=state.time + 1,
+            alignments=alignments,
+            alignment_history=history,
+            attention_state=attention_state,
+        )
+        return (attention if self._output_attention else output), new
 
 
 def _side_by_side(inputs: Any, attention: Any) -> Any:
     return tf.concat([inputs, attention], -1)
-
-
-def _attention(mechanism: Any, output: Any, state: Any, layer: Any) -> Any:
-    """The context of a cell's output in the memory, after the layer."""
-    alignments, new_state = mechanism(output, state=state)
-    attention = tf.matmul(alignments[:, None], mechanism.values)[:, 0]
-    if layer is not None:
-        attention = layer(tf.concat([output, attention], 1))
-    return attention, alignments, new_state

@@ -119,11 +119,15 @@ def luong():
     return [outputs, state.cell_state, state.attention, lengths]
 
 
+def hardest(scores):
+    return tf.one_hot(tf.argmax(scores, -1), 6)
+
+
 @part
 def stack():
     wrapped = s2s.AttentionWrapper(
         tf.nn.rnn_cell.MultiRNNCell([cell(), tf.nn.rnn_cell.GRUCell(8)]),
-        s2s.LuongAttention(8, probability_fn=s2s.hardmax, **memory()),
+        s2s.LuongAttention(8, probability_fn=hardest, **memory()),
         alignment_history=True,
         cell_input_fn=lambda inputs, attention: tf.concat([attention, inputs], -1),
     )
@@ -198,28 +202,6 @@ def sampled():
     helper = s2s.SampleEmbeddingHelper(tf.constant(EMBEDDING), [0, 2, 3], END, 1e-3)
     ids = helper.sample(tf.constant(0), tf.constant(INPUTS[:, 0]), ())
     return made + [ids, helper.next_inputs(tf.constant(0), None, (), ids)[:2]]
-
-
-@part
-def helpers_of_functions():
-    inputs = tf.constant(INPUTS[:, 0])
-    inference = s2s.InferenceHelper(
-        lambda outputs: outputs[:, :4], [4], tf.float32, inputs,
-        lambda ids: ids[:, 0] > 0.9,
-    )
-    custom = s2s.CustomHelper(
-        lambda: (tf.fill([3], False), inputs),
-        lambda time, outputs, state: tf.argmax(outputs, -1, output_type=tf.int32),
-        lambda time, outputs, state, sample_ids: (
-            tf.fill([3], time >= 2), inputs * 0.5, state),
-    )
-    made = []
-    for number, helper in enumerate((inference, custom)):
-        with tf.variable_scope("helper_%d" % number):
-            one = cell()
-            decoder = s2s.BasicDecoder(one, helper, one.zero_state(3, tf.float32))
-            made.append(s2s.dynamic_decode(decoder, maximum_iterations=4)[0])
-    return made
 
 
 with open(sys.argv[2], "w") as f:
