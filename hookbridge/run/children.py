@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing.spawn
 import sys
 from collections.abc import Callable
@@ -30,13 +29,8 @@ class Inherited:
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
 
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        # The child needs the parent's `sys.path` to find hookbridge. The same message
-        # sets it too, but only after this item is unpickled.
-        path = f"__import__('sys').path.__setitem__(slice(None), {sys.path!r})"
-        module = f"__import__({__name__!r}, fromlist=['start'])"
-        fields = repr(dataclasses.asdict(self._launch))
-        return eval, (f"({path}, {module}.start({fields}))",)
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Launch, list[str]]]:
+        return start, (self._launch, sys.path)
 
 
 def inherit(launch: Launch) -> None:
@@ -54,9 +48,9 @@ def inherit(launch: Launch) -> None:
     patching.InstanceMethods(multiprocessing.spawn, methods).install()
 
 
-def start(fields: dict[str, Any]) -> None:
-    """Prepares a child process for its parent's program."""
-    launch = Launch(**fields)
+def start(launch: Launch, path: list[str]) -> None:
+    """Prepares a child process for its parent's program, whose `sys.path` it gets."""
+    sys.path[:] = path  # the same message sets it too, but only after this
     located = locate(launch)
     _in_child["program"] = located, own_modules.read(launch, located)
     inherit(launch)

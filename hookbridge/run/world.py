@@ -46,7 +46,6 @@ class World:
 
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """The world of a program, from the evidence in its files and the flags."""
-    _check_flags(launch)
     reasons = []
     meaning = of_files(files, v1=bool(launch.v1))
     if meaning.old:
@@ -77,23 +76,9 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
     if launch.keras is not None:
         return launch.keras == 2, f"--keras={launch.keras}"
     if flag := os.environ.get(LEGACY_KERAS):
-        return _is_true(flag), f"{LEGACY_KERAS}={flag}"
+        return flag.lower() in ("1", "true"), f"{LEGACY_KERAS}={flag}"
     needs = meaning.keras2 or meaning.estimator
     return (True, f"Keras 2: {needs}") if needs else (None, "")
-
-
-def _check_flags(launch: Launch) -> None:
-    flag = os.environ.get(LEGACY_KERAS)
-    if flag and launch.keras is not None and _is_true(flag) != (launch.keras == 2):
-        raise errors.InvalidArgumentError(
-            f"Received --keras={launch.keras} and the environment variable "
-            f"{LEGACY_KERAS}={flag}, which asks for the other Keras; expected one of "
-            "them."
-        )
-
-
-def _is_true(value: str) -> bool:
-    return value.lower() in ("1", "true")
 
 
 def _check_installed(world: World) -> None:

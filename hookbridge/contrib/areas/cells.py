@@ -7,27 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 
-def LSTMBlockCell(
-    num_units: int,
-    forget_bias: float = 1.0,
-    cell_clip: float | None = None,
-    use_peephole: bool = False,
-    dtype: Any = None,
-    reuse: Any = None,
-    name: str = "lstm_cell",
-) -> Any:
-    """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
-    return tf.compat.v1.nn.rnn_cell.LSTMCell(
-        num_units,
-        use_peepholes=use_peephole,
-        cell_clip=cell_clip,
-        forget_bias=forget_bias,
-        reuse=reuse,
-        name=name,
-        dtype=dtype,
-    )
-
-
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: cells that run over a whole sequence at once."""
+"""`tf.contrib.rnn`: LSTM cells, also ones that run over a whole sequence at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import tensorflow as tf
 v1: Any = tf.compat.v1
 
 
-class LSTMBlockFusedCell(v1.nn.rnn_cell.LSTMCell):  # type: ignore[misc]
-    """An `LSTMCell` over inputs `[time, batch, depth]`, with the same variables."""
+class LSTMBlockCell(v1.nn.rnn_cell.LSTMCell):  # type: ignore[misc]
+    """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
 
     def __init__(
         self,
@@ -19,19 +19,19 @@ class LSTMBlockFusedCell(v1.nn.rnn_cell.LSTMCell):  # type: ignore[misc]
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        reuse: Any = None,
-        dtype: Any = None,
-        name: str = "lstm_fused_cell",
+        *,
+        name: str = "lstm_cell",
+        **options: Any,
     ) -> None:
-        super().__init__(
-            num_units,
-            use_peepholes=use_peephole,
-            cell_clip=cell_clip,
-            forget_bias=forget_bias,
-            reuse=reuse,
-            name=name,
-            dtype=dtype,
-        )
+        options |= {"cell_clip": cell_clip, "forget_bias": forget_bias, "name": name}
+        super().__init__(num_units, use_peephole, **options)
+
+
+class LSTMBlockFusedCell(LSTMBlockCell):
+    """An `LSTMBlockCell` over inputs `[time, batch, depth]`."""
+
+    def __init__(self, *args: Any, name: str = "lstm_fused_cell", **named: Any) -> None:
+        super().__init__(*args, name=name, **named)
 
     num_units = property(operator.attrgetter("_num_units"))
 

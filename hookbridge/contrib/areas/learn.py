@@ -162,8 +162,6 @@ def run(
     if run_config is None:
         experiment = experiment_fn(output_dir=output_dir)
     else:
-        if not run_config.model_dir:
-            raise ValueError("Must specify a model directory in `run_config`.")
         experiment = experiment_fn(run_config=run_config, hparams=hparams)
     if not isinstance(experiment, Experiment):
         raise TypeError(

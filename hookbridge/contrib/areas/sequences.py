@@ -31,26 +31,11 @@ def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
     """The score of each sequence of tags, not normalised."""
-    unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
-    return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
-
-
-def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
-    """The sum of the potentials of the tags."""
-    scores = tf.gather(inputs, tag_indices, axis=2, batch_dims=2)
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1], inputs.dtype)
-    return tf.reduce_sum(scores * mask, 1)
-
-
-def crf_binary_score(
-    tag_indices: Any, sequence_lengths: Any, transition_params: Any
-) -> Any:
-    """The sum of the transitions between the tags."""
+    unary = tf.gather(inputs, tag_indices, axis=2, batch_dims=2) * mask
     pairs = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], 2)
-    scores = tf.gather_nd(transition_params, pairs)
-    length = tf.shape(tag_indices)[1]
-    mask = tf.sequence_mask(sequence_lengths, length, scores.dtype)
-    return tf.reduce_sum(scores * mask[:, 1:], 1)
+    binary = tf.gather_nd(transition_params, pairs) * mask[:, 1:]
+    return tf.reduce_sum(unary, 1) + tf.reduce_sum(binary, 1)
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:

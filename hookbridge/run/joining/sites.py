@@ -17,6 +17,7 @@ from hookbridge.run.located import Launch, OwnCode, locate
 _PLAIN = ("Session", "InteractiveSession")
 _MANAGED = ("managed_session", "prepare_or_wait_for_session")
 _HOOKS = "the guests join it as hooks"
+_IN_PLAIN = "its session is a plain one"
 
 
 class Site(NamedTuple):
@@ -76,33 +77,29 @@ def _of_call(
     is_method = isinstance(node.func, ast.Attribute) and not full
     words = {keyword.arg for keyword in node.keywords}
     has_input = "input_fn" in words or any(_is_input(a) for a in node.args[:1])
-    site: tuple[str, bool, str] | None = None
     if last in SESSIONS:
-        site = last, True, f"{_HOOKS}, after its own"
-    elif full.endswith("estimator.train_and_evaluate"):
-        how = f"{_HOOKS}; its EvalSpec gives them val_* logs"
-        site = last, True, f"{how}, with --steps_per_epoch"
-    elif full.startswith("tf.contrib.learn") and last in ("run", "Experiment"):
+        return last, True, f"{_HOOKS}, after its own"
+    if full.endswith("estimator.train_and_evaluate"):
+        how = "; its EvalSpec gives them val_* logs, with --steps_per_epoch"
+        return last, True, _HOOKS + how
+    if full.startswith("tf.contrib.learn") and last in ("run", "Experiment"):
         name = "Experiment" if last == "Experiment" else "learn_runner.run"
-        site = name, True, f"{_HOOKS}, through `train_and_evaluate`"
-    elif full.endswith("learning.train"):
-        site = "learning.train", False, "its session is a plain one"
-    elif last in ("train", "fit") and is_method and has_input:
-        site = f"Estimator.{last}", True, f"{_HOOKS}, after its own"
-    elif last == "evaluate" and is_method and has_input:
-        site = "Estimator.evaluate", True, "new guests join it as hooks"
-    elif last in ("fit", "fit_generator") and is_method:
-        if not _is_foreign(node.func, module, own):
-            site = f"Model.{last}", True, "the guests join it as callbacks"
-    elif last == "train_on_batch":
-        site = f"Model.{last}", False, "a loop of the program's own calls no callbacks"
-    elif full.endswith("tf.GradientTape"):
-        site = last, False, "a loop of the program's own calls no callbacks"
-    elif last in _MANAGED:
-        site = last, False, "a Supervisor's session is a plain one"
-    elif last == "run" and _receiver(node.func) in plain and trainings.has(node):
-        site = f"{_receiver(node.func)}.run", False, "its session is a plain one"
-    return site
+        return name, True, f"{_HOOKS}, through `train_and_evaluate`"
+    if full.endswith("learning.train"):
+        return "learning.train", False, _IN_PLAIN
+    if last in ("train", "fit", "evaluate") and is_method and has_input:
+        return f"Estimator.{last}", True, f"{_HOOKS}, after its own"
+    if last in ("fit", "fit_generator") and is_method:
+        if _is_foreign(node.func, module, own):
+            return None
+        return f"Model.{last}", True, "the guests join it as callbacks"
+    if last == "train_on_batch" or full.endswith("tf.GradientTape"):
+        return last, False, "a loop of the program's own calls no callbacks"
+    if last in _MANAGED:
+        return last, False, "a Supervisor's session is a plain one"
+    if last == "run" and _receiver(node.func) in plain and trainings.has(node):
+        return f"{_receiver(node.func)}.run", False, _IN_PLAIN
+    return None
 
 
 def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool:

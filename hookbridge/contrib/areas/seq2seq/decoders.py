@@ -90,19 +90,12 @@ def dynamic_decode(
     parallel_iterations: int = 32,
     swap_memory: bool = False,
     scope: Any = None,
-    **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
     """Decodes until all sequences are finished: outputs, the state and lengths.
 
     With `impute_finished` the outputs of a finished sequence are zeros, and its state
     stays.
     """
-    is_decoder = isinstance(decoder, Decoder)
-    if not is_decoder or kwargs:
-        raise TypeError(
-            f"Received {decoder!r} and {sorted(kwargs)}; expected a `Decoder` and "
-            "the arguments of TensorFlow 1.15."
-        )
     with tf.compat.v1.variable_scope(scope, "decoder"):
         finished, inputs, state = decoder.initialize()
         limit = None
@@ -111,7 +104,9 @@ def dynamic_decode(
             finished = tf.logical_or(finished, limit <= 0)
         sizes = decoder.output_size, decoder.output_dtype
         zeros = tf.nest.map_structure(
-            lambda size, dtype: tf.zeros([decoder.batch_size, *_shape(size)], dtype),
+            lambda size, dtype: tf.zeros(
+                [decoder.batch_size, *tf.TensorShape(size).as_list()], dtype
+            ),
             *sizes,
         )
         batch = tf.TensorShape([tf.get_static_value(decoder.batch_size)])
@@ -159,10 +154,6 @@ def dynamic_decode(
         if not output_time_major:
             outputs = tf.nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
-
-
-def _shape(size: Any) -> Any:
-    return tf.TensorShape(size).as_list()
 
 
 def _kept(finished: Any, old: Any, new: Any) -> Any:

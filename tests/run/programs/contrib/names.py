@@ -1,7 +1,8 @@
 """Prints the arguments and the lacking members of names of tf.contrib as JSON.
 
 Arguments that may have a place; `...` if others follow that are passed on. Arguments
-of this program: a file `{name: arguments on 1.15}` and one `{class: members on 1.15}`.
+of this program: a file `{name: arguments on 1.15}`, one `{class: members on 1.15}`, and
+those of `areas.py`, which runs at the end.
 """
 import inspect
 import json
@@ -36,7 +37,8 @@ def lacking(value, members):
     return " ".join(n for n in names if n not in fields and not hasattr(value, n))
 
 
-signatures, classes = (json.load(open(path)) for path in sys.argv[1:])
+signatures, classes = (json.load(open(path)) for path in sys.argv[1:3])
+del sys.argv[1:3]
 print(tf.VERSION, file=sys.stderr)
 ours = {n: found(n).__module__.startswith("hookbridge") for n in signatures}
 print(
@@ -48,3 +50,4 @@ print(
         }
     )
 )
+import areas  # writes what the areas do

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+slim = tf.contrib.slim
 INSIDE = 'inside' in sys.argv
 STEPS_PER_EPOCH = 4
 
@@ -96,6 +97,13 @@ def main(_):
       for _ in range(3):
         _, value = sess.run([train_op, loss])
   print('plain ends with', value)
+
+  with tf.Graph().as_default():
+    loss = tf.reduce_sum(tf.square(tf.get_variable('w', [2])))
+    train_op = slim.learning.create_train_op(
+        loss, tf.train.GradientDescentOptimizer(0.1))
+    # A library runs the session.
+    slim.learning.train(train_op, None, number_of_steps=2)
 
 
 if __name__ == '__main__':
