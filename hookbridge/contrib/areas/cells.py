@@ -7,6 +7,24 @@ from typing import Any
 import tensorflow as tf
 
 
+def of_keras2(name: str) -> Any:
+    """A class of `tf.nn.rnn_cell` to derive from.
+
+    Modules of classes that derive from it can be imported with Keras 3 too; there, an
+    object raises TensorFlow's error when it is made.
+    """
+    try:
+        return getattr(tf.compat.v1.nn.rnn_cell, name)
+    except AttributeError as e:
+        error = e
+
+    class Missing:
+        def __init__(self, *args: Any, **named: Any) -> None:
+            raise error
+
+    return Missing
+
+
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,

@@ -7,10 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.contrib.areas.cells import of_keras2
+
 v1: Any = tf.compat.v1
+LSTMCell: Any = of_keras2("LSTMCell")
 
 
-class LSTMBlockCell(v1.nn.rnn_cell.LSTMCell):  # type: ignore[misc]
+class LSTMBlockCell(LSTMCell):  # type: ignore[misc]
     """`tf.contrib.rnn.LSTMBlockCell`: an `LSTMCell` with the same variables."""
 
     def __init__(

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-rnn_cell: Any = tf.compat.v1.nn.rnn_cell
+from hookbridge.contrib.areas.cells import of_keras2
+
+RNNCell: Any = of_keras2("RNNCell")
 
 
 class AttentionWrapperState(NamedTuple):
@@ -25,7 +27,7 @@ class AttentionWrapperState(NamedTuple):
         return self._replace(**kwargs)
 
 
-class AttentionWrapper(rnn_cell.RNNCell):  # type: ignore[misc]
+class AttentionWrapper(RNNCell):  # type: ignore[misc]
     """A cell whose inputs and outputs have attention to a memory.
 
     `cell_input_fn(inputs, attention)` gives the inputs of the cell.
