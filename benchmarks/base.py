@@ -21,6 +21,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+# Before TensorFlow looks for devices.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
 CLOCKS: dict[str, Callable[[], float]] = {
     "wall": time.perf_counter,
     "cpu": time.process_time,
@@ -177,7 +180,7 @@ def machine() -> dict[str, Any]:
 
 
 def ratio_rows(
-    timings: Mapping[str, Timing], pairs: Sequence[tuple[str, str, str]]
+    timings: Mapping[str, Timing], pairs: Sequence[tuple[str, ...]]
 ) -> list[list[str]]:
     """A row for each `(first cell, case, other case)`: microseconds and the ratio."""
     rows = []

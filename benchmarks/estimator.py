@@ -1,6 +1,6 @@
 """What an Estimator costs over a session loop: steps, start-up, evaluations, towers.
 
-    python benchmarks/estimator.py --clock=cpu
+    python -m benchmarks.estimator --clock=cpu
 
 The same `model_fn` trains in `MonitoredTrainingSession` and in `hb.estimator`, which is
 `tf.estimator` on TF 2.15, and with `hb.replicate_model_fn` in 1, 2 and 4 towers. Run it
@@ -10,18 +10,10 @@ from TensorFlow itself. Every measurement has its own process.
 
 from __future__ import annotations
 
-import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import tensorflow as tf
@@ -154,7 +146,7 @@ def evaluated(rounds: int) -> dict[str, float]:
     return {"per_round": statistics.median(b - a for b, a in pairs)}
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     options = base.parse(str(__doc__), arguments, steps=300)
     tf.get_logger().setLevel("ERROR")
     rounds = 4 if options.steps >= EVERY else 1
@@ -191,8 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     print(f"50 steps, a checkpoint and an evaluation of 5 steps: {per_round:.2f} s")
     base.write_results(options, cases=found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -39,7 +39,20 @@ def keras_model(work: Work, make: Callable[..., Any] = tf.keras.Model) -> Any:
     return model
 
 
-class _EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
+def server_model() -> Any:
+    """A Keras 2 model on the parameter servers of `TF_CONFIG`, which hardly learns."""
+    inputs, hidden, outputs = SIZES
+    layers = tf.keras.layers
+    with hb.loops.parameter_server_strategy().scope():
+        model = tf.keras.Sequential(
+            [layers.Dense(hidden, "relu", input_shape=[inputs]), layers.Dense(outputs)]
+        )
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(1e-6), loss)
+    return model
+
+
+class EpochClock(tf.keras.callbacks.Callback):  # type: ignore[misc]
     """Times the last epoch; the first epoch builds and traces the step."""
 
     def __init__(self) -> None:
@@ -61,7 +74,7 @@ def fit_case(
     model = keras_model(work) if model is None else model
 
     def run() -> base.Sample:
-        clock = _EpochClock()
+        clock = EpochClock()
         history = model.fit(
             data, epochs=2, shuffle=False, verbose=0, callbacks=[*callbacks, clock]
         )

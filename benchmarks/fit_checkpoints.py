@@ -1,7 +1,7 @@
 """What `CheckpointSaverHook` costs in `fit`, compared with `tf.train.Checkpoint`.
 
-    python benchmarks/fit_checkpoints.py --json=checkpoints.json
-    python benchmarks/fit_checkpoints.py --variables=1 --megabytes=1024
+    python -m benchmarks.fit_checkpoints --json=checkpoints.json
+    python -m benchmarks.fit_checkpoints --variables=1 --megabytes=1024
 
 A model whose step computes nothing is fitted in three ways: without checkpoints; with a
 callback that makes a `tf.train.Checkpoint` of all its variables and saves it at the
@@ -13,19 +13,12 @@ from __future__ import annotations
 
 import functools
 import gc
-import os
 import shutil
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import tensorflow as tf
@@ -122,7 +115,7 @@ def run(model: Any, case: str, count: int, steps: int) -> tuple[float, float]:
     return secs, peak
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = base.parser(str(__doc__), steps=2, repeats=7, clock="cpu")
     parser.add_argument("--variables", type=int, default=1000)
     parser.add_argument("--megabytes", type=float, default=4, help="of all variables")
@@ -150,9 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     title = f"{count} variables, {megabytes:g} MB"
     print(base.markdown(rows, [title, "ms for 2 saves", "memory, MB"]))
     base.write_results(options, found=found, cost=cost)
-    return 0
 
 
 if __name__ == "__main__":
     base.one_thread_per_op()
-    sys.exit(main())
+    main()

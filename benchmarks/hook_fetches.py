@@ -1,26 +1,21 @@
 """What hooks cost in `Model.fit`, compared with callbacks that do the same.
 
-    python benchmarks/hook_fetches.py --json=fetches.json
-    python benchmarks/hook_fetches.py --names=10000 --steps=20
+    python -m benchmarks.hook_fetches --json=fetches.json
+    python -m benchmarks.hook_fetches --names=10000 --steps=20
+    TF_USE_LEGACY_KERAS=1 python -m benchmarks.hook_fetches --v1_graph
 
 It measures three pairs. 1 and 10 hooks that fetch nothing are compared with as many
 native callbacks with empty batch methods. `LoggingTensorHook` on the loss and a layer's
 output in every step is compared with a hand-written callback and `train_step` that log
-the same. With `--names` it measures one hook that fetches so many tensors in each step:
-natively in a session, and in `fit`; both beside the same loop without it.
+the same. In a v1 graph, where Keras 2 has no `train_step`, a hook that keeps the loss
+of every step is compared with a callback that keeps it from its logs. With `--names` it
+measures one hook that fetches so many tensors in each step: natively in a session, and
+in `fit`; both beside the same loop without it.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import tensorflow as tf
@@ -28,7 +23,14 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks import base
 from benchmarks.fit_cases import fit_case, idle_cases, keras_model
-from benchmarks.overhead_cases import BATCH_SIZE, SIZES, Work, session_case
+from benchmarks.overhead_cases import (
+    BATCH_SIZE,
+    SIZES,
+    LossCallback,
+    LossHook,
+    Work,
+    session_case,
+)
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras
@@ -115,17 +117,41 @@ class Notes:
 
     def __init__(self) -> None:
         self.losses: list[float] = []
-        self.shape: tuple[int, ...] = ()
 
     def __call__(self, values: Any) -> str:
         self.losses.append(float(values["loss:0"]))
-        self.shape = values["hidden/Relu:0"].shape
+        assert values["hidden/Relu:0"].shape == (BATCH_SIZE, SIZES[1])
         return "logged"
 
 
-def main(arguments: list[str] | None = None) -> int:
+Pair = tuple[tuple[Any, Any], list[base.Case]]
+
+
+def logging_cases(work: Work) -> Pair:
+    """What logs two tensors in every step: by hand and by a hook."""
+    by_hand, by_hook = Notes(), Notes()
+    names = ["loss:0", "hidden/Relu:0"]
+    hook = v1.train.LoggingTensorHook(names, every_n_iter=1, formatter=by_hook)
+    model, callback = keras_model(work, HandModel), HandCallback(by_hand)
+    return (by_hand, by_hook), [
+        fit_case("hand-written step and callback", work, [callback], model),
+        fit_case("LoggingTensorHook", work, hb.as_callbacks([hook])),
+    ]
+
+
+def loss_cases(work: Work) -> Pair:
+    """What keeps the loss of every step: a callback and a hook."""
+    callback, hook = LossCallback(), LossHook()
+    return (callback, hook), [
+        fit_case("callback that keeps the loss", work, [callback]),
+        fit_case("hook that fetches the loss", work, hb.as_callbacks([hook])),
+    ]
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = base.parser(str(__doc__), steps=500)
     parser.add_argument("--names", type=int, default=0, help="that one hook fetches")
+    parser.add_argument("--v1_graph", action="store_true", help="`fit` of a v1 graph")
     options = base.options_of(parser, arguments)
     v1.logging.set_verbosity(v1.logging.ERROR)
     work = Work(options.steps)
@@ -134,33 +160,18 @@ def main(arguments: list[str] | None = None) -> int:
         for name, timing in timings.items():
             print(f"{name}: {timing.microsecs:.0f} us/step")
         base.write_json(options, timings=timings)
-        return 0
-    by_hand, by_hook = Notes(), Notes()
-    names = ["loss:0", "hidden/Relu:0"]
-    hook = v1.train.LoggingTensorHook(names, every_n_iter=1, formatter=by_hook)
-    cases = [
-        *idle_cases(work),
-        fit_case(
-            "hand-written step and callback",
-            work,
-            [HandCallback(by_hand)],
-            keras_model(work, HandModel),
-        ),
-        fit_case("LoggingTensorHook", work, hb.as_callbacks([hook])),
-    ]
+        return
+    if options.v1_graph:
+        v1.disable_v2_behavior()
+    measured = loss_cases if options.v1_graph else logging_cases
+    sides, pair = measured(work)
+    cases = [*idle_cases(work), *pair]
     timings = base.measure(cases, repeats=options.repeats)
-    base.check_losses(
-        {
-            "by hand": float(np.mean(by_hand.losses)),
-            "by hook": float(np.mean(by_hook.losses)),
-        }
-    )
-    if not by_hand.shape == by_hook.shape == (BATCH_SIZE, SIZES[1]):
-        raise AssertionError("the two sides did not log the same tensor")
+    means = (float(np.mean(side.losses)) for side in sides)
+    base.check_losses(dict(zip(("native", "bridged"), means, strict=True)))
     base.report_pairs("`Model.fit`", options, timings)
-    return 0
 
 
 if __name__ == "__main__":
     base.one_thread_per_op()
-    sys.exit(main())
+    main()

@@ -1,7 +1,7 @@
 """Seconds to scan many files, on one core.
 
-    python benchmarks/migrate_scan.py --files=1000
-    python benchmarks/migrate_scan.py PATH...
+    python -m benchmarks.migrate_scan --files=1000
+    python -m benchmarks.migrate_scan PATH...
 
 Without paths, the files are copies of the Python files of this project's tests.
 """
@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hookbridge import migrate
 
@@ -30,7 +27,7 @@ def copies(folder: Path, count: int) -> None:
         shutil.copy(source, folder / f"m{number}_{source.name}")
 
 
-def main() -> int:
+def main() -> None:
     """Prints the numbers of files, findings and unread files, and the CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1000, help="copies to scan")
@@ -46,8 +43,7 @@ def main() -> int:
         f"{report.files} files, {len(report.findings)} findings, "
         f"{len(report.unread)} not read: {secs:.1f} CPU seconds"
     )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

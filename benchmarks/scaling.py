@@ -1,6 +1,6 @@
 """What guests cost as a cluster grows: messages, bytes and time of each process.
 
-    python benchmarks/scaling.py --json=docs/scaling.json --plot=docs/scaling.svg
+    python -m benchmarks.scaling --json=docs/scaling.json --plot=docs/scaling.svg
 
 It starts clusters of 1, 2, 4 and 8 workers with one parameter server on this machine.
 Each cluster trains asynchronously for a fixed time: for both loops, without guests and
@@ -12,7 +12,7 @@ processes have ended.
 
 Many workers need pauses between their steps, or they do not get to their steps at all:
 
-    python benchmarks/scaling.py --loops session --workers 64 --warm_up=240 --pause=2
+    python -m benchmarks.scaling --loops session --workers 64 --warm_up=240 --pause=2
 """
 
 from __future__ import annotations
@@ -21,21 +21,26 @@ import argparse
 import contextlib
 import io
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from benchmarks import base
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
-JOB = Path(__file__).with_name("scaling_job.py")
+JOB = "benchmarks.scaling_job"
 LOOPS = ("session", "fit")
 WORKERS = (1, 2, 4, 8)
 BARE, GUESTS = "no guests", "10 guests"
+COLUMNS = {
+    "steps_per_sec": "global steps/s",
+    "packets_per_step": "packets/step",
+    "bytes_per_step": "bytes/step",
+    "chief_cpu_us_per_own_step": "chief's CPU, us per step of its own",
+    "end_secs": "end, s",
+}
 
 
 def measure(
@@ -51,7 +56,7 @@ def measure(
         )
         job = {"loop": loop, "guests": guests == GUESTS, "secs": options.secs}
         job |= {"warm_up": options.warm_up, "pause": options.pause}
-        command = [sys.executable, str(JOB), folder, json.dumps(job)]
+        command = [sys.executable, "-m", JOB, folder, json.dumps(job)]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = cluster.run(command)
@@ -70,27 +75,14 @@ def measure(
     }
 
 
-def table(results: dict[str, Any]) -> str:
-    """The results as Markdown, one table for each loop."""
-    lines = []
-    for loop, cases in results.items():
-        lines += [
-            f"\n{loop}\n",
-            "| workers | guests | global steps/s | packets/step | bytes/step | "
-            "chief's CPU, us per step of its own | end, s |",
-            "|---:|---|---:|---:|---:|---:|---:|",
-        ]
-        for workers, pair in cases.items():
-            for guests, found in pair.items():
-                cells = (
-                    f"{found['steps_per_sec']:.0f}",
-                    f"{found['packets_per_step']:.1f}",
-                    f"{found['bytes_per_step']:.0f}",
-                    f"{found['chief_cpu_us_per_own_step']:.0f}",
-                    f"{found['end_secs']:.1f}",
-                )
-                lines.append(f"| {workers} | {guests} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def table(cases: dict[str, Any]) -> str:
+    """The results of one loop as Markdown."""
+    rows = [
+        [f"{workers}, {guests}", *(f"{found[key]:.1f}" for key in COLUMNS)]
+        for workers, pair in cases.items()
+        for guests, found in pair.items()
+    ]
+    return base.markdown(rows, ["workers", *COLUMNS.values()])
 
 
 def plot(results: dict[str, Any], path: str) -> None:
@@ -100,13 +92,9 @@ def plot(results: dict[str, Any], path: str) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    measures = {
-        "packets_per_step": "packets per global step",
-        "bytes_per_step": "bytes per global step",
-        "chief_cpu_us_per_own_step": "chief's CPU, us per step of its own",
-    }
+    measures = list(COLUMNS)[1:4]
     figure, axes = pyplot.subplots(1, len(measures), figsize=(12, 3.6))
-    for axis, (key, label) in zip(axes, measures.items(), strict=True):
+    for axis, key in zip(axes, measures, strict=True):
         for loop, color in zip(LOOPS, ("tab:blue", "tab:orange"), strict=True):
             for guests, style in ((BARE, "--"), (GUESTS, "-")):
                 points = [
@@ -120,7 +108,7 @@ def plot(results: dict[str, Any], path: str) -> None:
                     label=f"{loop}, {guests}",
                 )
         axis.set_xlabel("workers")
-        axis.set_ylabel(label)
+        axis.set_ylabel(COLUMNS[key])
         axis.set_xscale("log", base=2)
         axis.set_xticks(WORKERS, [str(n) for n in WORKERS])
         axis.set_ylim(bottom=0)
@@ -129,8 +117,7 @@ def plot(results: dict[str, Any], path: str) -> None:
     figure.savefig(path)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the benchmark; returns the exit code."""
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", type=int, nargs="*", default=WORKERS)
     parser.add_argument("--loops", nargs="*", default=LOOPS, choices=LOOPS)
@@ -144,8 +131,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", help="file for the results")
     parser.add_argument("--plot", help="SVG file; needs matplotlib")
     options = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     results: dict[str, Any] = {}
     for loop in options.loops:
         for workers in options.workers:
@@ -153,13 +138,12 @@ def main(arguments: list[str] | None = None) -> int:
                 guests: measure(loop, workers, guests, options)
                 for guests in (BARE, GUESTS)
             }
-    print(table(results))
+        print(f"{loop}\n\n{table(results[loop])}")
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=2) + "\n")
     if options.plot:
         plot(results, options.plot)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

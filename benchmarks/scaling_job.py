@@ -1,4 +1,4 @@
-"""One process of `scaling.py`: TF_CONFIG=... python scaling_job.py FOLDER OPTIONS."""
+"""One process of `scaling.py`, which gets its task in `TF_CONFIG`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ if importlib.util.find_spec("tf_keras"):
     # `tf.keras` is Keras 2: Keras 3 does not have `ParameterServerStrategy`.
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
+from benchmarks.fit_cases import server_model
 from benchmarks.overhead_cases import BATCH_SIZE, SIZES, LossCallback, LossHook
 from hookbridge.cluster import ClusterConfig
 
@@ -40,11 +39,7 @@ class Meter:
         self.result: dict[str, float] = {}
 
     def step(self, global_step: Any) -> bool:
-        """Counts one step of this process; returns whether the time is up.
-
-        Args:
-          global_step: a function that reads the global step; called twice in all.
-        """
+        """Counts one step of this process; returns whether the time is up."""
         self._own += 1
         if self._start is None:
             if time.monotonic() - self._made > self._warm_up:
@@ -117,18 +112,7 @@ def _step(session: Any, step: Any) -> int:
 
 def run_fit(meter: Meter, wanted: bool) -> None:
     """`Model.fit` under `ParameterServerStrategy`."""
-    strategy = hb.loops.parameter_server_strategy()
-    with strategy.scope():
-        model = keras.Sequential(
-            [
-                keras.layers.Dense(HIDDEN, "relu", input_shape=[INPUTS]),
-                keras.layers.Dense(OUTPUTS),
-            ]
-        )
-        model.compile(
-            keras.optimizers.SGD(1e-6),
-            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        )
+    model = server_model()
 
     class Measures(keras.callbacks.Callback):  # type: ignore[misc]
         """Counts steps as they are scheduled, as Keras's own callbacks do."""

@@ -1,6 +1,6 @@
 """Whether a long training stays flat: memory, open files and threads of the process.
 
-    python benchmarks/soak.py --secs=3600
+    python -m benchmarks.soak --secs=3600
 
 Each case trains in a process of its own for `--secs`, in epochs of `--steps`: a session
 and `fit`, without guests and with ten guests of the other loop that read the loss of
@@ -12,17 +12,11 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tensorflow as tf
 
@@ -130,7 +124,7 @@ def measure(loop: str, guests: str, steps: int, secs: float) -> dict[str, Any]:
     return {"epochs": watch.epochs, "first": watch.first, "last": watch.last}
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     parser = base.parser(str(__doc__), steps=100, repeats=1)
     parser.add_argument("--secs", type=float, default=60.0, help="of each case")
     parser.add_argument("--loops", nargs="*", default=list(LOOPS), choices=LOOPS)
@@ -150,8 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append([f"{loop}, {guests}", result["epochs"], *cells])
     print(base.markdown(rows, ["loop", "epochs", "MB", "files", "threads"]))
     base.write_results(options, **found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,12 +1,12 @@
 """What the first loop of a Keras model costs with hooks, and what the second costs.
 
-    python benchmarks/startup.py --json=startup.json
-    python benchmarks/startup.py --keras=tf_keras --loop=evaluate
+    python -m benchmarks.startup --json=startup.json
+    python -m benchmarks.startup --keras=tf_keras --loop=evaluate
 
 MobileNetV2 for images of 64x64 pixels runs two loops of 2 batches of 8 images: with a
-native callback, with a hook that fetches nothing, with one that fetches the loss, and
-with `CheckpointSaverHook`, `LoggingTensorHook` and `StepCounterHook`. The hooks of the
-second loop are new objects. Making and compiling the model is not counted.
+native callback, with a hook that fetches the loss, and with `CheckpointSaverHook`,
+`LoggingTensorHook` and `StepCounterHook`. The hooks of the second loop are new objects.
+Making and compiling the model is not counted.
 """
 
 from __future__ import annotations
@@ -14,28 +14,19 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
 from benchmarks import base
-from benchmarks.overhead_cases import IdleHook
 
 v1: Any = tf.compat.v1
 
-BATCH_SIZE, CLASSES = 8, 10
+BATCH_SIZE, CLASSES, SHAPE = 8, 10, (64, 64, 3)
 NATIVE = "native callback"
 # What a hook fetches in each loop: `predict` has no loss.
 FETCHED = {"fit": "loss:0", "evaluate": "loss:0", "predict": "outputs/predictions:0"}
@@ -81,23 +72,22 @@ def guests(keras: Any, loop: str, steps: int) -> dict[str, Callable[[], list[Any
 
     return {
         NATIVE: lambda: [native_callback(keras)],
-        "hook without fetches": lambda: hb.as_callbacks([IdleHook()]),
         "hook that fetches": lambda: hb.as_callbacks([FetchingHook(name)]),
         "three stock hooks": stock,
     }
 
 
-def new_model(keras: Any, size: int, tiny: bool) -> Any:
+def new_model(keras: Any, tiny: bool) -> Any:
     """Keras's MobileNetV2, or a small model, with the same weights each time."""
     keras.utils.set_random_seed(1)
     if tiny:
         layers = keras.layers
-        inputs = layers.Input([size, size, 3])
+        inputs = layers.Input(SHAPE)
         outputs = layers.Dense(CLASSES, "softmax", name="predictions")
         model = keras.Model(inputs, outputs(layers.Flatten()(inputs)))
     else:
         model = keras.applications.MobileNetV2(
-            input_shape=(size, size, 3), weights=None, classes=CLASSES
+            input_shape=SHAPE, weights=None, classes=CLASSES
         )
     model.compile("sgd", "sparse_categorical_crossentropy")
     return model
@@ -108,11 +98,11 @@ def two_loops(
 ) -> tuple[base.Sample, base.Sample]:
     """The seconds of the first loop of a new model, and those of the second."""
     random = np.random.RandomState(0)
-    size, count = options.size, BATCH_SIZE * options.steps
-    x = random.rand(count, size, size, 3).astype("float32")
+    count = BATCH_SIZE * options.steps
+    x = random.rand(count, *SHAPE).astype("float32")
     y = random.randint(0, CLASSES, count)
     keras.backend.clear_session()
-    model = new_model(keras, size, options.tiny)
+    model = new_model(keras, options.tiny)
 
     def sample() -> base.Sample:
         guests = callbacks()
@@ -150,17 +140,14 @@ def run(model: Any, loop: str, x: Any, y: Any, callbacks: list[Any]) -> float:
     return float(np.mean(model.predict(x, **options)[:, 0]))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = base.parser(str(__doc__), steps=2, repeats=3, clock="cpu")
     parser.add_argument("--keras", choices=("keras", "tf_keras"), default="keras")
     parser.add_argument("--loop", choices=(*FETCHED, "all"), default="all")
-    parser.add_argument("--size", type=int, default=64, help="pixels of an edge")
     parser.add_argument(
         "--tiny", action="store_true", help="a small model, to try the benchmark"
     )
     options = base.options_of(parser, arguments)
-    if options.size < 32:
-        parser.error("--size has to be 32 or more")
     v1.logging.set_verbosity(v1.logging.ERROR)
     # Keras 2 may be beside Keras 3.
     is_beside = options.keras == "tf_keras"
@@ -187,9 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(base.markdown(rows, header))
         found |= {f"{loop}, first": timings[0], f"{loop}, second": timings[1]}
     base.write_json(options, **found)
-    return 0
 
 
 if __name__ == "__main__":
     base.one_thread_per_op()
-    sys.exit(main())
+    main()

@@ -1,6 +1,6 @@
 """How much faster several towers are than one: examples per second of each number.
 
-    python benchmarks/tower_speedup.py
+    python -m benchmarks.tower_speedup
 
 It takes the GPUs of the machine, 1, 2, 4 and so on; without any, 1 and 2 logical CPU
 devices, which share the cores. Each tower gets a batch of its own (weak scaling), of a
@@ -11,15 +11,8 @@ tower computes in a step.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tensorflow as tf
 
@@ -61,7 +54,7 @@ def examples_per_second(towers: int, width: int, batch_size: int, steps: int) ->
             return size * steps / (time.perf_counter() - began)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--width", type=int, default=2048)
     parser.add_argument("--batch_size", type=int, default=256, help="of each tower")
@@ -75,8 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         first = first or rate
         print(f"{towers:>6}  {rate:>10.0f}  {rate / first:>8.2f}", flush=True)
         towers *= 2
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

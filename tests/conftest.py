@@ -126,36 +126,14 @@ def _quick_tensorflow(_two_logical_cpus: None) -> Iterator[None]:
         yield
 
 
-class FrozenHeap:
-    """Collects garbage, and seldom checks old objects again: that is slow."""
-
-    def __init__(self) -> None:
-        self._collect_all()
-
-    def collect_new(self) -> None:
-        """Collects garbage among the objects made since the last collection."""
-        gc.collect()
-        gc.freeze()
-
-    def collect_all(self) -> None:
-        """Collects garbage among all objects, unless that was done recently."""
-        if time.monotonic() - self._collected > COLLECT_ALL_SECS:
-            self._collect_all()
-
-    def _collect_all(self) -> None:
-        gc.unfreeze()
-        self.collect_new()
-        self._collected = time.monotonic()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _frozen_heap(_two_logical_cpus: None) -> FrozenHeap:
-    """The collection after each test skips the objects that imports have made."""
-    return FrozenHeap()
+def collect_new() -> None:
+    """Collects garbage among the objects made since the last collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
-def _no_old_iterators(_frozen_heap: FrozenHeap) -> Iterator[None]:
+def _no_old_iterators(_two_logical_cpus: None) -> Iterator[None]:
     """Iterators of `tf.data` end with their test, not at some later collection.
 
     When an iterator ends, the thread that tunes it misses the wake-up and sleeps on:
@@ -166,14 +144,24 @@ def _no_old_iterators(_frozen_heap: FrozenHeap) -> Iterator[None]:
     yield
     # Old objects are mostly caches of libraries: checking them after each test would
     # take longer than the tests.
-    _frozen_heap.collect_new()
+    collect_new()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _old_objects(_two_logical_cpus: None) -> dict[str, float]:
+    """When all objects were checked last; what imports have made is not checked."""
+    collect_new()
+    return {"checked": time.monotonic()}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _looked_at_once_more(_frozen_heap: FrozenHeap) -> Iterator[None]:
+def _looked_at_once_more(_old_objects: dict[str, float]) -> Iterator[None]:
     """Iterators that outlive their test are collected before they are old."""
     yield
-    _frozen_heap.collect_all()
+    if time.monotonic() - _old_objects["checked"] > COLLECT_ALL_SECS:
+        gc.unfreeze()
+        collect_new()
+        _old_objects["checked"] = time.monotonic()
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import importlib.util
+import itertools
+import re
+import sys
 from pathlib import Path
 
 import pytest
+from source_trees import sources
 
 from hookbridge import errors, extras
 
@@ -60,3 +65,25 @@ def test_the_user_may_need_a_larger_extra_and_has_a_way_out(
 def test_what_is_installed_is_imported() -> None:
     extras.check("yaml", "This test")
     assert extras.load("yaml", "This test").safe_load("a: 1") == {"a": 1}
+
+
+def imported_packages() -> set[str]:
+    """Top-level packages that the sources import anywhere, without our own."""
+    names: set[str] = set()
+    for node in itertools.chain.from_iterable(sources().values()):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} - {"hookbridge"}
+
+
+def test_imports_come_with_tensorflow_or_with_an_extra() -> None:
+    """wrapt and h5py are not listed in `setup.py`: TensorFlow brings them."""
+    others = imported_packages() - set(sys.stdlib_module_names)
+    others -= {"numpy", "absl", *extras.MODULES}
+    brought = importlib.metadata.requires("tensorflow") or []
+    names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in brought}
+    # Protocol buffers' package has another name than its distribution.
+    names |= {"google"} if "protobuf" in names else set()
+    assert others <= names, others - names

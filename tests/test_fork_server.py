@@ -10,6 +10,7 @@ from fork_server import ForkServer
 from idle_clock import idle_secs
 
 pytestmark = pytest.mark.slow
+ONE_TENSORFLOW = True
 
 LAUNCH = "import subprocess, sys; {}"
 

@@ -14,6 +14,7 @@ from hookbridge import errors
 from hookbridge.cli import main
 from hookbridge.pages import PAGES, anchor, pointer
 
+ONE_TENSORFLOW = True
 REFUSALS = {
     "EpochsUndefinedError",
     "LiveModelError",

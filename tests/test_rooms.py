@@ -13,6 +13,7 @@ from typing import TypeGuard
 import pytest
 from source_trees import Nodes, nodes_of, sources
 
+ONE_TENSORFLOW = True
 # A room is the folder of a module. These folders hold rooms and are no rooms: a module
 # directly in one of them is a room of its own.
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.loops")

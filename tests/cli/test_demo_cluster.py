@@ -27,7 +27,7 @@ CALLBACKS = (
     "TensorBoard",
 )
 STEPS_PER_EPOCH = 22
-FLAGS = ("--batch_size=64", "--epochs=20")
+FLAGS = ("--batch_size=64", "--epochs=12")
 LATE_STEPS = 5  # on a busy machine a process may hear of the stop so many steps late
 
 pytestmark = pytest.mark.slow

@@ -11,6 +11,7 @@ from hookbridge import lifecycle
 from hookbridge.demo.story import complaints, shortened
 from hookbridge.lifecycle import Guest
 
+ONE_TENSORFLOW = True
 Events = list[tuple[str, Any]]
 EVENTS = {
     "hook": [e.name for e in lifecycle.HOOK_EVENTS],

@@ -20,13 +20,7 @@ NOT_HERE = (
 
 @dataclass(frozen=True)
 class Page:
-    """What the browser made of a page.
-
-    Attributes:
-      dom: its HTML after scripts ran.
-      console: lines of its console.
-      requests: addresses that the page asked the network for.
-    """
+    """What the browser made of a page: its HTML after scripts ran, and its requests."""
 
     dom: str
     console: list[str]
@@ -52,14 +46,9 @@ def open_page(
     dark: bool = False,
     waiting_secs: int = 0,
 ) -> Page:
-    """Opens an address, and may take a picture of it.
+    """Opens an address, and may take a picture of it, also of a dark desktop.
 
-    Args:
-      address: a URL.
-      picture: where the PNG goes.
-      size: width and height of the window in pixels.
-      dark: whether the desktop prefers dark colours.
-      waiting_secs: how long the page's scripts may run, by the browser's virtual clock.
+    Its scripts may run for `waiting_secs` by the browser's virtual clock.
     """
     binary = chromium()
     assert binary is not None, NOT_HERE

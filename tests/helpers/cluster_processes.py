@@ -29,19 +29,9 @@ TIMEOUT_IDLE_SECS = 120.0
 class Job:
     """A cluster of real processes on this machine.
 
-    Attributes:
-      folder: `<task>.log` has the output of a task, `<task>.jsonl` its events.
-      script: the file that each process runs; its arguments are the path of the events,
-        then `arguments`, then those of `own`.
-      tasks: `"<type> <index>"` of each process; without an index it is 0.
-      arguments: arguments of the script.
-      own: further arguments of single tasks.
-      server: starts the tasks.
-      environment: variables of all tasks.
-      alone: whether there is no cluster.
-      processes: the last process of each task.
-      ended: when a task's process ended, by the clock and by `idle_secs`.
-      ports: the ports of each task type.
+    In `folder`, `<task>.log` has the output of a task and `<task>.jsonl` its events.
+    Each task runs `script` with the path of its events, `arguments` and those of `own`.
+    `ended` has when a task's process ended, by the clock and by `idle_secs`.
     """
 
     folder: Path
@@ -166,16 +156,8 @@ def job(
 ) -> Iterator[Job]:
     """A started job; no process outlives the block.
 
-    Args:
-      folder: gets logs and events.
-      script: the name of a file beside the test.
-      *arguments: arguments of the script.
-      server: starts the tasks.
-      tasks: the tasks of the cluster.
-      own: further arguments of single tasks.
-      start: the tasks to start now; None starts all.
-      alone: whether the tasks get no cluster.
-      environment: variables of all tasks.
+    `script` is the name of a file beside the test; `start` has the tasks to start now,
+    by default all. With `alone`, the tasks get no cluster.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Programs of other tests put folders of their own into the path, files and all.

@@ -45,13 +45,8 @@ NEEDED = (
 class ForkServer:
     """The process that forks, as the tests see it.
 
-    Args:
-      folder: gets the socket of the server, and the `python` of its processes.
-      tensorflow: whether the forked processes have TensorFlow imported.
-
-    Attributes:
-      python: a `python` whose tasks run in forks of this server. It is the
-        `sys.executable` of processes that have TensorFlow.
+    Tasks of its `python` run in forks too. It is the `sys.executable` of processes that
+    have TensorFlow.
     """
 
     def __init__(self, folder: str, tensorflow: bool = True) -> None:
@@ -79,17 +74,9 @@ class ForkServer:
         errors: Path | None = None,
         folder: Path = ROOT,
     ) -> Forked:
-        """Starts `python ARGUMENTS`.
+        """Starts `python ARGUMENTS`, with `environment` added to that of the server.
 
-        Args:
-          arguments: a script or `-m` and a module or `-c` and code; then what
-            `sys.argv` has.
-          environment: variables added to the environment of the server; Python also
-            searches the folders of a `PYTHONPATH`, as at its start.
-          log: the file to which the standard output is appended.
-          errors: the file to which the standard error output is appended; None takes
-            `log`.
-          folder: the working directory.
+        Output is appended to `log`, that to standard error to `errors` if it is given.
         """
         with (
             open(os.devnull, "rb") as nothing,

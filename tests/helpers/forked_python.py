@@ -24,15 +24,7 @@ class Forked:
     """One process, with the part of `subprocess.Popen` that the tests need.
 
     The process is killed when this object is deleted, so it does not outlive the
-    process that asked for it.
-
-    Args:
-      address: where the fork server listens.
-      arguments: the words after `python`.
-      environment: variables that are added to the server's environment, or replace it.
-      folder: the working directory.
-      files: the descriptors that become 0, 1 and 2 of the process.
-      replaces: whether `environment` replaces that of the server.
+    process that asked for it. `files` become its descriptors 0, 1 and 2.
     """
 
     def __init__(

@@ -8,8 +8,6 @@ supported version, and finds attributes that are not listed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hookbridge import compat
 
 _VERSIONS = compat.installed_versions()
@@ -18,147 +16,110 @@ _KERAS = _VERSIONS.get("keras") or _VERSIONS["keras-nightly"]
 KERAS_VERSION = tuple(map(int, _KERAS.split(".")[:2]))
 
 
-class PrivateAttribute(NamedTuple):
-    """An attribute, its owner, and why no public attribute is enough.
-
-    Attributes:
-      name: the attribute.
-      owner: the object that has it. Owners that begin with `Keras 3` are not in TF
-        2.15.
-      why: what it is needed for.
-    """
-
-    name: str
-    owner: str
-    why: str
-
-
-def _rows(owner: str, **whys: str) -> tuple[PrivateAttribute, ...]:
-    return tuple(PrivateAttribute(name, owner, why) for name, why in whys.items())
-
-
 _AS_TASK = "makes the copy of an Estimator that one task of a strategy runs"
 
-ATTRIBUTES = (
-    *_rows(
-        "tf.compat.v1",
-        _tfmw_wrapped_module="the module that is asked for attributes it does not have",
-    ),
-    *_rows(
-        "CheckpointSaverHook",
-        _checkpoint_dir="where the callbacks' state is saved and restored",
-        _listeners="to be told of each checkpoint for one run only",
-        _save_path="where the callbacks' state is saved before a checkpoint",
-        _scaffold="the saver of the session is that of the hook",
-        _timer="whether it saves after the next step, which then is the last in flight",
-    ),
-    *_rows("SummarySaverHook", _output_dir="checked before training for writing"),
-    *_rows("GlobalStepWaiterHook", _wait_until_step="whether it would wait for ever"),
-    *_rows(
-        "SessionRunContext", _stop_requested="to stop after steps that are scheduled"
-    ),
-    *_rows("Session", _config="whether plain runs of the session write metadata"),
-    *_rows(
-        "Operation",
-        _id="the order in which the operations of a graph were made",
-        _update_input="to give a step the value that a hook feeds",
-    ),
-    *_rows("tf.function", _clone="a step with guests has the user's own options"),
-    *_rows("Graph", _unsafe_unfinalize="Keras adds to its graph between steps"),
-    *_rows(
-        "graph variable",
-        _as_graph_element="whether a session can fetch what a hook holds",
-        _graph_element="the name by which hooks fetch it",
-        _save_slice_info="where a checkpoint has a part of a partitioned variable",
-    ),
-    *_rows(
-        "ParameterServerStrategy", _cluster_coordinator="the coordinator of its steps"
-    ),
-    *_rows("ClusterCoordinator", _cluster="the queue of what is scheduled"),
-    *_rows(
-        "RemoteValue",
-        _error="whether a scheduled step is done",
-        _has_fetched_to_local="whether a scheduled step is done",
-        _type_spec="what a scheduled function is traced for",
-    ),
-    *_rows("PerWorkerValues", _values="what a scheduled function is traced for"),
-    *_rows(
-        "Keras 2 model",
-        _build_input_shape="to build the clone of a subclassed model",
-        _cluster_coordinator="the coordinator that runs the steps of `fit`",
-        _flatten_layers="the layers at every depth",
-        _is_graph_network="whether `clone_model` can clone it",
-        _steps_per_execution="how many steps a call of the train function makes",
-        _train_counter="how many steps a call has made",
-    ),
-    *_rows(
-        "Keras 2 graph model",
-        _distribution_strategy="to refuse hooks under a strategy",
-        _make_train_function="that its steps are runs of a session",
-    ),
-    *_rows(
-        "Keras 2 graph function",
-        _callable_fn="to make the callable of a step anew",
-        _make_callable="to make it of the session that hooks see",
-    ),
-    *_rows(
-        "Keras 2 graph variable",
-        _keras_initialized="which variables are left to initialise",
-    ),
-    *_rows(
-        "Keras 2 variable of mixed precision",
-        _variable="the variable inside, whose use a callback's model has to see",
-    ),
-    *_rows("Keras 2 optimizer", _learning_rate="the variable or the schedule"),
-    *_rows("Keras 2 legacy optimizer", _hyper="that its `lr` is a variable"),
-    *_rows(
-        "Keras 2 callback",
-        _chief_worker_only="Keras's own role of a callback",
-        _supports_tf_logs="whether Keras converts logs for it",
-    ),
-    *_rows("TensorBoard of v1", _profile_batch="the batch that it is to profile"),
-    *_rows("Keras 2 callback's method", _is_default="whether a guest overrides it"),
-    *_rows("Keras 3 callback's method", _is_default="whether a guest overrides it"),
-    *_rows("Keras 3 EarlyStopping", _set_monitor_op="sets `best` before Keras 3.7"),
-    *_rows("Keras 3 model", _flatten_layers="the layers at every depth"),
-    *_rows(
-        "Keras 3 optimizer",
-        _iterations="how many steps a call has made",
-        _learning_rate="the variable or the schedule",
-        _trainable_variables="whose gradients `apply` gets",
-    ),
-    *_rows("Keras 3 variable", _value="that there is a `tf.Variable` inside"),
-    *_rows("Keras 3 metric", _direction="whether it should rise or fall"),
-    *_rows("Keras 3 BackupAndRestore", _weights_path="the file that it saves to"),
-    *_rows(
-        "Estimator",
-        _config="that of the copy for one task",
-        _model_fn="to add the guests of a Keras model",
-    ),
-    *_rows(
-        "RunConfig",
-        _cluster_spec=_AS_TASK,
-        _evaluation_master=_AS_TASK,
-        _experimental_distribute="what the user gave as `experimental_distribute`",
-        _global_id_in_cluster=_AS_TASK,
-        _init_distributed_setting_from_environment_var="to read `TF_CONFIG` anew",
-        _is_chief=_AS_TASK,
-        _master=_AS_TASK,
-        _maybe_overwrite_session_config_for_distributed_training="as it does itself",
-        _num_ps_replicas=_AS_TASK,
-        _num_worker_replicas=_AS_TASK,
-        _service=_AS_TASK,
-        _task_id=_AS_TASK,
-        _task_type=_AS_TASK,
-        _train_distribute="what the user gave as `train_distribute`",
-    ),
-    *_rows(
-        "Estimator's code",
-        _distribute_coordinator_mode="what tells it that a coordinator runs the tasks",
-    ),
-    *_rows("Estimator's run_config", _get_global_id_in_cluster=_AS_TASK),
-    *_rows(
-        "Estimator's executor",
-        _start_continuous_evaluation="the loop of an evaluator with a strategy",
-    ),
-)
+# Owner -> its attributes, and why no public attribute is enough. Owners that begin with
+# `Keras 3` are not in TF 2.15.
+ATTRIBUTES: dict[str, dict[str, str]] = {
+    "tf.compat.v1": {
+        "_tfmw_wrapped_module": "asked for attributes that it does not have"
+    },
+    "CheckpointSaverHook": {
+        "_checkpoint_dir": "where the callbacks' state is saved and restored",
+        "_listeners": "to be told of each checkpoint for one run only",
+        "_save_path": "where the callbacks' state is saved before a checkpoint",
+        "_scaffold": "the saver of the session is that of the hook",
+        "_timer": "whether it saves after the next step, the last in flight",
+    },
+    "SummarySaverHook": {"_output_dir": "checked before training for writing"},
+    "GlobalStepWaiterHook": {"_wait_until_step": "whether it would wait for ever"},
+    "SessionRunContext": {"_stop_requested": "to stop after steps that are scheduled"},
+    "Session": {"_config": "whether plain runs of the session write metadata"},
+    "Operation": {
+        "_id": "the order in which the operations of a graph were made",
+        "_update_input": "to give a step the value that a hook feeds",
+    },
+    "tf.function": {"_clone": "a step with guests has the user's own options"},
+    "Graph": {"_unsafe_unfinalize": "Keras adds to its graph between steps"},
+    "graph variable": {
+        "_as_graph_element": "whether a session can fetch what a hook holds",
+        "_graph_element": "the name by which hooks fetch it",
+        "_save_slice_info": "where a checkpoint has a part of a partitioned variable",
+    },
+    "ParameterServerStrategy": {"_cluster_coordinator": "the coordinator of its steps"},
+    "ClusterCoordinator": {"_cluster": "the queue of what is scheduled"},
+    "RemoteValue": {
+        "_error": "whether a scheduled step is done",
+        "_has_fetched_to_local": "whether a scheduled step is done",
+        "_type_spec": "what a scheduled function is traced for",
+    },
+    "PerWorkerValues": {"_values": "what a scheduled function is traced for"},
+    "Keras 2 model": {
+        "_build_input_shape": "to build the clone of a subclassed model",
+        "_cluster_coordinator": "the coordinator that runs the steps of `fit`",
+        "_flatten_layers": "the layers at every depth",
+        "_is_graph_network": "whether `clone_model` can clone it",
+        "_steps_per_execution": "how many steps a call of the train function makes",
+        "_train_counter": "how many steps a call has made",
+    },
+    "Keras 2 graph model": {
+        "_distribution_strategy": "to refuse hooks under a strategy",
+        "_make_train_function": "that its steps are runs of a session",
+    },
+    "Keras 2 graph function": {
+        "_callable_fn": "to make the callable of a step anew",
+        "_make_callable": "to make it of the session that hooks see",
+    },
+    "Keras 2 graph variable": {
+        "_keras_initialized": "which variables are left to initialise"
+    },
+    "Keras 2 variable of mixed precision": {
+        "_variable": "the variable inside, whose use a callback's model has to see"
+    },
+    "Keras 2 optimizer": {"_learning_rate": "the variable or the schedule"},
+    "Keras 2 legacy optimizer": {"_hyper": "that its `lr` is a variable"},
+    "Keras 2 callback": {
+        "_chief_worker_only": "Keras's own role of a callback",
+        "_supports_tf_logs": "whether Keras converts logs for it",
+    },
+    "TensorBoard of v1": {"_profile_batch": "the batch that it is to profile"},
+    "Keras 2 callback's method": {"_is_default": "whether a guest overrides it"},
+    "Keras 3 callback's method": {"_is_default": "whether a guest overrides it"},
+    "Keras 3 EarlyStopping": {"_set_monitor_op": "sets `best` before Keras 3.7"},
+    "Keras 3 model": {"_flatten_layers": "the layers at every depth"},
+    "Keras 3 optimizer": {
+        "_iterations": "how many steps a call has made",
+        "_learning_rate": "the variable or the schedule",
+        "_trainable_variables": "whose gradients `apply` gets",
+    },
+    "Keras 3 variable": {"_value": "that there is a `tf.Variable` inside"},
+    "Keras 3 metric": {"_direction": "whether it should rise or fall"},
+    "Keras 3 BackupAndRestore": {"_weights_path": "the file that it saves to"},
+    "Estimator": {
+        "_config": "that of the copy for one task",
+        "_model_fn": "to add the guests of a Keras model",
+    },
+    "RunConfig": {
+        "_cluster_spec": _AS_TASK,
+        "_evaluation_master": _AS_TASK,
+        "_experimental_distribute": "what the user gave as `experimental_distribute`",
+        "_global_id_in_cluster": _AS_TASK,
+        "_init_distributed_setting_from_environment_var": "to read `TF_CONFIG` anew",
+        "_is_chief": _AS_TASK,
+        "_master": _AS_TASK,
+        "_maybe_overwrite_session_config_for_distributed_training": "as it does itself",
+        "_num_ps_replicas": _AS_TASK,
+        "_num_worker_replicas": _AS_TASK,
+        "_service": _AS_TASK,
+        "_task_id": _AS_TASK,
+        "_task_type": _AS_TASK,
+        "_train_distribute": "what the user gave as `train_distribute`",
+    },
+    "Estimator's code": {
+        "_distribute_coordinator_mode": "tells it that a coordinator runs the tasks"
+    },
+    "Estimator's run_config": {"_get_global_id_in_cluster": _AS_TASK},
+    "Estimator's executor": {
+        "_start_continuous_evaluation": "the loop of an evaluator with a strategy"
+    },
+}

@@ -66,15 +66,15 @@ from hookbridge.callbacks.progress import Progress
 
 def wait_for(name):
     while not pathlib.Path(name).exists(): time.sleep(0.02)
-    time.sleep(0.3)
+    time.sleep(1)
 
 if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
     progress = Progress()
     for step in range(2):
         progress._print(f"step {step}", "" if progress._rewrites() else "\\n")
-        time.sleep(0.3)
+        time.sleep(1)
     os.write(2, b"W0000 logged\\nI0000 00:00:1795.7 1 worker.cc:216] Cancelled\\n")
-    time.sleep(0.3)
+    time.sleep(1)
     pathlib.Path("shown").touch()
     wait_for("said")
     progress._print("step 2", "\\n")

@@ -79,7 +79,7 @@ def test_a_failed_run_has_a_page_too(tmp_path: Path) -> None:
 
 def test_waiting_is_no_work_of_the_bridge(keras: Any, tmp_path: Path) -> None:
     """A validation that sleeps in TensorFlow is not counted as the bridge's work."""
-    sleeps = 0.2
+    sleeps = 0.5  # much longer than the bridge works, also on a busy machine
 
     def slow() -> Any:
         def sleep() -> float:
@@ -96,5 +96,5 @@ def test_waiting_is_no_work_of_the_bridge(keras: Any, tmp_path: Path) -> None:
     rows = {tuple(row[1:3]): row for row in cost_rows([run], most=100)}
     assert float(rows[WAITING, "run"][4]) >= 1e3 * sleeps
     own = sum(float(row[4]) for key, row in rows.items() if key[0] == BRIDGE)
-    assert own < 1e3 * sleeps
+    assert own < float(rows[WAITING, "run"][4])
     assert "Mine, this process: 10 steps of " in cost_summary(run)

@@ -103,14 +103,15 @@ def test_a_loop_without_a_step_is_no_error(
 
 def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
     code = """
-        import atexit, sys, threading, time
+        import atexit, sys, threading
         atexit.register(print, "the user's first")
         sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers"]
         import tensorflow as tf
         from test_silence import custom_loop
         kept = custom_loop(tf.keras, ends=False)
         atexit.register(print, "the user's last")
-        threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+        end = threading.main_thread().join
+        threading.Thread(target=lambda: (end(), print("thread"))).start()
         atexit.register(lambda: sys.stderr.flush())
         print("all done")
         """
