@@ -82,7 +82,25 @@ class Report(NamedTuple):
     guests: tuple[GuestReport, ...]
 
     def __str__(self) -> str:
-        return format_report(self)
+        lines = [f"Host: {HOSTS[self.host]}"]
+        for guest in self.guests:
+            lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
+            lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
+            if guest.cost:
+                lines += _wrapped(f"costs {guest.cost}", "  ", 4)
+            # The command that prints the page stays whole.
+            reason, see, command = guest.reason.partition("See `")
+            lines += _wrapped(reason, "  ", 2)
+            lines += [f"  {see}{command}"] if see else []
+            width = max((len(e.event) for e in guest.events), default=0)
+            for row in guest.events:
+                text = row.when
+                if row.counterpart:
+                    text += f" (counterpart: `{row.counterpart}`)"
+                lines += _wrapped(text, f"  {row.event:<{width}}  ", width + 4)
+        if not self.guests:
+            lines.append("No guests.")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain dicts and lists, for `json.dump`."""
@@ -181,29 +199,6 @@ def _refusal(guest: Guest, host: Host) -> str:
     except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""
-
-
-def format_report(report: Report) -> str:
-    """A report as text: one block for each guest."""
-    lines = [f"Host: {HOSTS[report.host]}"]
-    for guest in report.guests:
-        lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
-        lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
-        if guest.cost:
-            lines += _wrapped(f"costs {guest.cost}", "  ", 4)
-        # The command that prints the page stays whole.
-        reason, see, command = guest.reason.partition("See `")
-        lines += _wrapped(reason, "  ", 2)
-        lines += [f"  {see}{command}"] if see else []
-        width = max((len(e.event) for e in guest.events), default=0)
-        for row in guest.events:
-            text = row.when
-            if row.counterpart:
-                text += f" (counterpart: `{row.counterpart}`)"
-            lines += _wrapped(text, f"  {row.event:<{width}}  ", width + 4)
-    if not report.guests:
-        lines.append("No guests.")
-    return "\n".join(lines)
 
 
 def _wrapped(text: str, begin: str, indent: int) -> list[str]:

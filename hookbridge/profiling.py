@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -175,12 +177,21 @@ class Profile:
 
     def to_json(self, path: Any = None) -> str:
         """The table as JSON; written to a file too if `path` is given."""
-        return self.timings.to_json(path)
+        text = json.dumps(self.timings.as_dict(), indent=1)
+        if path is not None:
+            _write(path, text)
+        return text
 
     def to_chrome_trace(self, path: Any) -> None:
         """Writes each call for `chrome://tracing` and Perfetto."""
-        self.timings.to_chrome_trace(path)
+        _write(path, json.dumps(self.timings.as_chrome_trace()))
 
     def save(self, log_dir: Any) -> None:
         """Writes both files beside TensorBoard's logs."""
-        self.timings.save(log_dir)
+        self.to_json(Path(log_dir) / "guests.profile.json")
+        self.to_chrome_trace(Path(log_dir) / "guests.trace.json")
+
+
+def _write(path: Any, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text + "\n", encoding="utf-8")

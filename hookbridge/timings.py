@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -160,15 +158,8 @@ class Timings:
             "rows": [row._asdict() for row in self.rows],
         }
 
-    def to_json(self, path: Any = None) -> str:
-        """The rows as JSON; written to a file too if `path` is given."""
-        text = json.dumps(self.as_dict(), indent=1)
-        if path is not None:
-            _write(path, text)
-        return text
-
-    def to_chrome_trace(self, path: Any) -> None:
-        """Writes the calls as a trace: a line for each guest."""
+    def as_chrome_trace(self) -> dict[str, Any]:
+        """The calls as a trace, ready for JSON: a line for each guest."""
         guests = list(dict.fromkeys(call[0] for call in self._calls))
         lines = {
             guest: {"pid": os.getpid(), "tid": number}
@@ -182,12 +173,7 @@ class Timings:
             times = {"ts": 1e6 * (begin - self._start), "dur": 1e6 * seconds}
             row = {"name": event, "cat": guest, "ph": "X", **lines[guest], **times}
             events.append({**row, "args": {"thread": thread}})
-        _write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
-
-    def save(self, log_dir: Any) -> None:
-        """Writes `guests.profile.json` and `guests.trace.json` to a folder."""
-        self.to_json(Path(log_dir) / "guests.profile.json")
-        self.to_chrome_trace(Path(log_dir) / "guests.trace.json")
+        return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
@@ -219,8 +205,3 @@ class _Open(threading.local):
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
-
-
-def _write(path: Any, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text + "\n", encoding="utf-8")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
+from hookbridge.arguments import with_arguments
+from hookbridge.callbacks.ready_made import ReadyMade, metrics_of
 
 
 class EarlyStopper(ReadyMade):
@@ -28,7 +29,7 @@ class EarlyStopper(ReadyMade):
 
     def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:
         super().__init__("chief")
-        self._stop_fn = function("stop_fn", stop_fn, "metrics")
+        self._stop_fn = with_arguments("stop_fn", stop_fn, "metrics")
         self.evaluations: list[dict[str, Any]] = []
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
-from hookbridge.arguments import shown
-from hookbridge.callbacks.ready_made import ReadyMade, function
+from hookbridge.arguments import shown, with_arguments
+from hookbridge.callbacks.ready_made import ReadyMade
 
 
 class LearningRateScheduler(ReadyMade):
@@ -38,7 +38,7 @@ class LearningRateScheduler(ReadyMade):
 
     def __init__(self, schedule: Callable[[int], float]) -> None:
         super().__init__("worker")
-        self._schedule = function("schedule", schedule, "step")
+        self._schedule = with_arguments("schedule", schedule, "step")
         self._step = 0
         self._rate: float | None = None
 

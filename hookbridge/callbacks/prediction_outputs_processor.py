@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.callbacks.ready_made import ReadyMade, function
+from hookbridge.arguments import with_arguments
+from hookbridge.callbacks.ready_made import ReadyMade
 
 
 class PredictionOutputsProcessor(ReadyMade):
@@ -24,7 +25,7 @@ class PredictionOutputsProcessor(ReadyMade):
 
     def __init__(self, process_fn: Callable[[Any], Any]) -> None:
         super().__init__("worker")
-        self._process_fn = function("process_fn", process_fn, "outputs")
+        self._process_fn = with_arguments("process_fn", process_fn, "outputs")
 
     def on_predict_batch_end(
         self, batch: int, logs: Mapping[str, Any] | None = None

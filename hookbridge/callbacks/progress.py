@@ -36,13 +36,13 @@ class Progress(ReadyMade):
       last_step: the global step at which the training ends, for the time left. Give it
         if the loop does not know it, as in a session with a `StopAtStepHook`.
       every_secs: the least time between two lines, in seconds; by default 0.2 on a
-        terminal and 10 elsewhere.
+        terminal and 10 elsewhere. With 0 each step has a line.
       stream: where lines go; by default `sys.stderr`.
       clock: returns seconds as a float; a test gives its own. It is called at least
         once after each step, on the thread of the loop.
 
     Raises:
-      errors.InvalidArgumentError: a number is not above 0.
+      errors.InvalidArgumentError: an argument has a bad value.
     """
 
     # A session without `steps_per_epoch` has one endless epoch, which is enough here.
@@ -61,10 +61,8 @@ class Progress(ReadyMade):
     ) -> None:
         positive("batch_size", batch_size)
         positive("last_step", last_step)
-        if every_secs is not None and not seconds("every_secs", every_secs):
-            raise errors.InvalidArgumentError(
-                "Received every_secs=0; expected a number above 0."
-            )
+        if every_secs is not None:
+            seconds("every_secs", every_secs)
         if stream is not None and not hasattr(stream, "write"):
             raise errors.InvalidArgumentError(
                 f"Received stream={shown(stream)}; expected a text stream."
@@ -138,8 +136,10 @@ class Progress(ReadyMade):
         if self._clock() < run.next_line:
             return
         terminal = self._rewrites()
-        every = TERMINAL_SECS if terminal else FILE_SECS
-        run.next_line = self._clock() + (self._every_secs or every)
+        every = self._every_secs
+        if every is None:
+            every = TERMINAL_SECS if terminal else FILE_SECS
+        run.next_line = self._clock() + every
         self._print(run.line(), "" if terminal else "\n")
 
     def _print(self, line: str, end: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests.roles import Role, set_role
-from hookbridge.arguments import shown, with_arguments
 
 
 class ReadyMade(any_flavour.AnyFlavour):
@@ -40,15 +39,6 @@ def step_of(optimizer: Any) -> int:
     count = optimizer.iterations
     # Under a strategy it is a mirrored variable, which `int` does not take.
     return int(count.numpy() if hasattr(count, "numpy") else count)
-
-
-def function(name: str, value: Any, *arguments: str) -> Any:
-    """A function that a user gave as the argument `name`; `arguments` are its own."""
-    if not callable(value):
-        raise errors.InvalidArgumentError(
-            f"Received {name}={shown(value)}; expected a function."
-        )
-    return with_arguments(name, value, *arguments) if arguments else value
 
 
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:

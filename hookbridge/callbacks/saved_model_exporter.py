@@ -14,7 +14,7 @@ from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.adapters.session_graph import saved
 from hookbridge.callbacks.model_uploader import files_below, send
-from hookbridge.callbacks.ready_made import ReadyMade, function
+from hookbridge.callbacks.ready_made import ReadyMade
 
 
 class SavedModelExporter(ReadyMade):
@@ -55,8 +55,8 @@ class SavedModelExporter(ReadyMade):
                 "for an Estimator's model, or neither for a Keras model."
             )
         if model_fn is not None:
-            function("model_fn", model_fn)
-            function("serving_input_fn", serving_input_fn)
+            arguments.instance("model_fn", model_fn, Callable, "a function")
+            arguments.without_arguments("serving_input_fn", serving_input_fn)
         self._path = None if path is None else arguments.path("path", path)
         self._model_fn = model_fn
         self._serving_input_fn = serving_input_fn

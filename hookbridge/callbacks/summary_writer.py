@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.arguments import path, shown
-from hookbridge.callbacks.ready_made import ReadyMade, function, metrics_of
+from hookbridge.arguments import path, shown, with_arguments
+from hookbridge.callbacks.ready_made import ReadyMade, metrics_of
 
 
 class SummaryWriter(ReadyMade):
@@ -37,7 +37,7 @@ class SummaryWriter(ReadyMade):
         log_dir: str | None = None,
     ) -> None:
         super().__init__("chief")
-        self._summaries_fn = function("summaries_fn", summaries_fn, "metrics")
+        self._summaries_fn = with_arguments("summaries_fn", summaries_fn, "metrics")
         self._log_dir = None if log_dir is None else path("log_dir", log_dir)
         self._writer: Any = None
 

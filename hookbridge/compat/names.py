@@ -142,10 +142,6 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.distribute.distribute_coordinator_context",
         "which task of the cluster this thread runs",
     ),
-    "multi_worker_util": _since_2_16(
-        "tensorflow.python.distribute.multi_worker_util",
-        "cluster specifications in any of their forms",
-    ),
     "tf_keras_v1": _since_2_16(
         "tf_keras.api._v1.keras",
         "`tf.compat.v1.keras` and the legacy layers for the Estimator package",

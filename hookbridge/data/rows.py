@@ -136,25 +136,20 @@ def _matches(pattern: Any, name: str) -> list[str]:
         raise errors.InvalidArgumentError(
             f"Received {name} with {shown(pattern)}; expected a path or a pattern."
         )
+    reason = "which does not exist"
     try:
         if gfile.isdir(pattern):
+            reason = "a folder without files"
             inside = sorted(gfile.listdir(pattern))
             paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
             files = [path for path in paths if not gfile.isdir(path)]
-            if not files:
-                raise errors.InvalidArgumentError(
-                    f"Received {name} with {shown(pattern)}, a folder without files; "
-                    "expected files that can be read."
-                )
         else:
             files = sorted(gfile.glob(pattern))
     except tf.errors.OpError as e:
-        raise errors.InvalidArgumentError(
-            f"Received {name} with {shown(pattern)}, which cannot be read: {e.message}"
-        ) from e
+        files, reason = [], f"which cannot be read: {e.message}"
     if not files:
         raise errors.InvalidArgumentError(
-            f"Received {name} with {shown(pattern)}, which does not exist; expected "
-            "files that can be read."
+            f"Received {name} with {shown(pattern)}, {reason}; expected files that can "
+            "be read."
         )
     return files

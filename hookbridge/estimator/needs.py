@@ -21,22 +21,14 @@ TABLE = Path(__file__).with_name("needs.txt")
 NEEDS = dict(line.split(": ", 1) for line in TABLE.read_text("utf-8").splitlines())
 
 
-def missing() -> list[str]:
-    """The names of `NEEDS` that the running TensorFlow does not have."""
-    paths = [f"{place}.{name}" for place in NEEDS for name in NEEDS[place].split()]
-    return [path for path in paths if not _exists(path)]
-
-
-def _exists(path: str) -> bool:
-    try:
-        pkgutil.resolve_name(path)
-    except (ImportError, AttributeError):
-        return False
-    return True
-
-
 def check() -> None:
-    """Raises an error that lists all missing names, if there are some."""
-    lost = missing()
+    """Raises an error that lists the names that this TensorFlow lacks, if any."""
+    lost = []
+    for place, names in NEEDS.items():
+        for path in (f"{place}.{name}" for name in names.split()):
+            try:
+                pkgutil.resolve_name(path)
+            except (ImportError, AttributeError):
+                lost.append(path)
     if lost:
         raise compat.PrivateNameMovedError(stand_ins.moved("`, `".join(lost)))

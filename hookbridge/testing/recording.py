@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors, lifecycle
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 
@@ -85,12 +86,11 @@ class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         ]
 
 
-class RecordingCallback:
+class RecordingCallback(AnyFlavour):
     """A callback that records every event; every Keras flavour takes it.
 
-    It derives from no Keras class and has what each flavour's `CallbackList` calls,
-    so one instance may serve Keras 2, Keras 3 and tf_keras. It is called on the thread
-    of the loop, once for each event.
+    One instance may serve Keras 2, Keras 3 and tf_keras. It is called on the thread of
+    the loop, once for each event.
 
     Args:
       log: where events go.
@@ -121,11 +121,6 @@ class RecordingCallback:
                 )
         self.log = log
         self.name = name
-        self.model: Any = None
-        self.params: Mapping[str, Any] | None = None
-        self.validation_data: Any = None
-        self._chief_worker_only: bool | None = None
-        self._supports_tf_logs = False
         self._stop_in = stop_in
         self._seen: Counter[str] = Counter()
         self._recorded = frozenset(names if only is None else only)
@@ -136,11 +131,11 @@ class RecordingCallback:
                 setattr(self, event, functools.partial(self._receive, event))
 
     def set_model(self, model: Any) -> None:
-        self.model = model
+        super().set_model(model)
         self._receive("set_model")
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        self.params = params
+        super().set_params(params)
         self._receive("set_params")
 
     def _receive(self, event: str, *args: Any, **kwargs: Any) -> None:
@@ -150,19 +145,6 @@ class RecordingCallback:
         self._seen[event] += 1
         if self._stop_in == (event, self._seen[event]):
             self.model.stop_training = True
-
-    # Keras 2 calls these to decide whether it calls the batch methods.
-    def _implements_train_batch_hooks(self) -> bool:
-        return self._implements("train")
-
-    def _implements_test_batch_hooks(self) -> bool:
-        return self._implements("test")
-
-    def _implements_predict_batch_hooks(self) -> bool:
-        return self._implements("predict")
-
-    def _implements(self, scope: str) -> bool:
-        return any(name.startswith(f"on_{scope}_batch") for name in self._recorded)
 
 
 def _not_overridden(*args: Any, **kwargs: Any) -> None:

@@ -41,7 +41,7 @@ def without_rates(text: str) -> list[str]:
 @pytest.mark.parametrize("loop", ["session", "fit"])
 def test_both_loops_print_the_same_lines(loop: str, keras: Any) -> None:
     stream = io.StringIO()
-    progress = Progress(stream=stream, every_secs=1e-9, batch_size=loops.BATCH)
+    progress = Progress(stream=stream, every_secs=0, batch_size=loops.BATCH)
     result = run(loop, keras, [progress], epochs=2)
     lines = without_rates(stream.getvalue())
     # A line for each step, one for the end of each epoch, and one for the end.
@@ -64,7 +64,7 @@ def test_both_loops_print_the_same_lines(loop: str, keras: Any) -> None:
 
 def test_a_session_without_epochs_counts_steps() -> None:
     stream = io.StringIO()
-    progress = Progress(stream=stream, every_secs=1e-9, last_step=5)
+    progress = Progress(stream=stream, every_secs=0, last_step=5)
     with tf.Graph().as_default():
         net = loops.build()
         stop = tf.compat.v1.train.StopAtStepHook(last_step=5)
@@ -83,7 +83,7 @@ def test_evaluate_and_predict_have_a_line_too(keras: Any) -> None:
     model.compile("sgd", "mse")
     x, y = np.ones([8, 2]), np.ones([8, 1])
     stream = io.StringIO()
-    guests = hb.as_callbacks([Progress(stream=stream, every_secs=1e-9)])
+    guests = hb.as_callbacks([Progress(stream=stream, every_secs=0)])
     model.evaluate(x, y, batch_size=4, verbose=0, callbacks=guests)
     model.predict(x, batch_size=4, verbose=0, callbacks=guests)
     lines = without_rates(stream.getvalue())
@@ -135,7 +135,7 @@ def test_long_times_are_readable() -> None:
     assert [clock(secs) for secs in (7, 750, 11_100)] == ["0:07", "12:30", "3:05:00"]
 
 
-@pytest.mark.parametrize("name", ["batch_size", "last_step", "every_secs"])
+@pytest.mark.parametrize("name", ["batch_size", "last_step"])
 def test_bad_numbers_are_refused(name: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=f"{name}=0`?; expected"):
         Progress(**{name: 0})  # type: ignore[arg-type]

@@ -143,7 +143,7 @@ def test_where_each_of_them_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: hb.callbacks.EarlyStopper(3), "stop_fn=3; expected a function"),  # type: ignore[arg-type]
+        (lambda: hb.callbacks.EarlyStopper(3), "stop_fn=3`; expected a function"),  # type: ignore[arg-type]
         (
             lambda: hb.callbacks.SavedModelExporter(model_fn=print),
             "only one of `model_fn` and `serving_input_fn`",

@@ -12,14 +12,37 @@ import pytest
 import tensorflow as tf
 from cluster_processes import job
 from fork_server import ForkServer
+from revived import only_revived
 
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.estimator import estimator_training
+from hookbridge.testing import EventLog, RecordingHook
 
 STEPS = 8
-# Of the slow job without a strategy: a worker begins after five seconds.
-SLOW_STEPS = 500
+MORE_STEPS = 60  # of the job without a strategy: both tasks see the end of an epoch
+
+
+def local_strategy(name: str) -> Any:
+    if name == "one_device":
+        return one_device()
+    # The default reduction never ends between CPUs of one graph.
+    reduction = tf.distribute.ReductionToOneDevice()
+    return tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction)
+
+
+@pytest.mark.parametrize("name", ["one_device", "mirrored"])
+def test_a_strategy_in_one_process(name: str, tmp_path: Path) -> None:
+    log = EventLog()
+    result, _ = hb.estimator.train_and_evaluate(
+        scenarios.custom(tmp_path, train_distribute=local_strategy(name)),
+        hb.estimator.TrainSpec(
+            scenarios.input_fn(), max_steps=3, hooks=[RecordingHook(log, "hook")]
+        ),
+        scenarios.evaluation(),
+    )
+    assert log.counts("hook")["after_run"] == 3 and log.counts("hook")["end"] == 1
+    assert result["global_step"] == 3 and 0 < result["loss"] < 10
 
 
 # A parameter server serves until it is killed, as in plain TensorFlow.
@@ -28,8 +51,6 @@ SLOW_STEPS = 500
     ("strategy", "tasks"),
     [
         ("none", ["ps", "chief", "worker", "evaluator"]),
-        ("one_device", ["local"]),
-        ("mirrored", ["local"]),
         ("multi_worker", ["chief", "worker"]),
         ("parameter_server", ["ps", "chief", "worker"]),
     ],
@@ -38,14 +59,10 @@ def test_every_task_does_its_part(
     strategy: str, tasks: list[str], tmp_path: Path, fork_server: ForkServer
 ) -> None:
     model, ending = tmp_path / "model", [task for task in tasks if task != "ps"]
-    goal = SLOW_STEPS if strategy == "none" else STEPS
+    goal = MORE_STEPS if strategy == "none" else STEPS
+    arguments = (strategy, str(model), str(goal))
     with job(
-        tmp_path,
-        "cluster_job.py",
-        *(strategy, str(model), str(goal)),
-        tasks=tasks,
-        server=fork_server,
-        alone=len(tasks) == 1,
+        tmp_path, "cluster_job.py", *arguments, tasks=tasks, server=fork_server
     ) as it:
         codes = it.wait(ending)
     assert all(process.poll() is not None for process in it.processes.values())
@@ -56,15 +73,13 @@ def test_every_task_does_its_part(
     steps = [report["steps"] for report in reports.values()]
     assert all(steps)
     step = tf.train.load_checkpoint(str(model)).get_tensor("global_step")
-    if strategy in ("none", "parameter_server"):
+    if strategy == "multi_worker":
+        # Every process takes part in every step.
+        assert steps == [goal] * len(steps) and step == goal
+    else:
         # Both tasks may be in a step when the last one is counted.
         assert goal <= sum(steps) <= goal + len(steps)
         assert step in range(goal, goal + len(steps) + 1)
-    else:
-        # Every process takes part in every step.
-        assert steps == [goal] * len(steps) and step == goal
-    if tasks == ["local"]:
-        assert 0 < reports["local"]["loss"] < 10
     if strategy == "none":
         assert codes["ps"] is None
         assert max(s for s, _, _ in scenarios.events(model / "eval")) >= goal
@@ -104,32 +119,31 @@ def one_device() -> Any:
     return tf.distribute.OneDeviceStrategy("cpu:0")
 
 
-def test_strategy_in_a_cluster_is_the_coordinator_s(
-    monkeypatch: pytest.MonkeyPatch,
+def test_who_runs_a_strategy_and_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = estimator_training.should_run_distribute_coordinator
+    both = config(monkeypatch, CLUSTER, train_distribute=one_device())
+    assert runs(both) and both.cluster_spec.as_dict() == CLUSTER
+    alone = config(monkeypatch, train_distribute=one_device())
+    cluster = config(monkeypatch, CLUSTER)
+    for made, workers in ((alone, 1), (cluster, 2)):
+        assert not runs(made)
+        assert made.is_chief and made.num_worker_replicas == workers
+
+
+@only_revived
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"train_distribute": 1}, "Received both `train_distribute`"),
+        ({"remote_cluster": CLUSTER}, "remote_cluster` cannot run: a cluster trains"),
+    ],
+)
+def test_configurations_that_are_refused(
+    option: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = config(monkeypatch, CLUSTER, train_distribute=one_device())
-    assert estimator_training.should_run_distribute_coordinator(made)
-    assert made.cluster_spec.as_dict() == CLUSTER
-
-
-@pytest.mark.parametrize("with_cluster", [True, False])
-def test_one_without_the_other_is_not(
-    with_cluster: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = (
-        config(monkeypatch, CLUSTER)
-        if with_cluster
-        else config(monkeypatch, train_distribute=one_device())
-    )
-    assert not estimator_training.should_run_distribute_coordinator(made)
-    assert made.is_chief and made.num_worker_replicas == (2 if with_cluster else 1)
-
-
-def test_strategy_given_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    experimental = types.SimpleNamespace(
-        train_distribute=one_device(), eval_distribute=None, remote_cluster=None
-    )
-    with pytest.raises(ValueError, match="train_distribute"):
+    empty = dict.fromkeys(("train_distribute", "eval_distribute", "remote_cluster"))
+    experimental = types.SimpleNamespace(**{**empty, **option})
+    with pytest.raises(ValueError, match=message):
         config(
             monkeypatch,
             train_distribute=one_device(),
@@ -137,31 +151,16 @@ def test_strategy_given_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
         )
 
 
-def test_train_in_a_process_of_a_cluster_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("method", ["train", "evaluate"])
+def test_one_task_of_a_cluster_is_refused(
+    method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = config(monkeypatch, CLUSTER, train_distribute=one_device())
-    estimator = types.SimpleNamespace(_config=made)
+    strategies = {"train_distribute": one_device(), "eval_distribute": one_device()}
+    estimator = types.SimpleNamespace(
+        _config=config(monkeypatch, CLUSTER, **strategies)
+    )
     with pytest.raises(
         errors.RefusedError,
-        match=r"OneDeviceStrategy cannot run in this cluster.*train_and_evaluate",
+        match=rf"`Estimator\.{method}` with OneDeviceStrategy cannot .*train_and_eval",
     ):
-        estimator_training.estimator_train(estimator, lambda *_: None, [])
-
-
-def test_cluster_with_an_evaluator_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = config(
-        monkeypatch, {**CLUSTER, "evaluator": ["h:3"]}, eval_distribute=one_device()
-    )
-    made._cluster_spec = tf.train.ClusterSpec({**CLUSTER, "evaluator": ["h:3"]})
-    estimator = types.SimpleNamespace(_config=made)
-    with pytest.raises(errors.RefusedError, match=r"`Estimator\.evaluate`.*evaluator"):
-        estimator_training.estimator_evaluate(estimator, lambda *_: None, [])
-
-
-def test_train_and_evaluate_without_a_mode_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    estimator = types.SimpleNamespace(config=config(monkeypatch))
-    with pytest.raises(ValueError, match="expected one with `train_distribute`"):
-        estimator_training.train_and_evaluate(estimator, None, None, None)
+        getattr(estimator_training, f"estimator_{method}")(estimator, print, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib.metadata
 import importlib.util
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import estimator_package_scan
 import pytest
 from fork_server import ForkServer
-from revived import only_revived, run, run_forked
+from revived import only_revived, run_forked
 
 import hookbridge as hb
 from hookbridge import compat, errors
@@ -21,8 +22,9 @@ from hookbridge.estimator.facade import Facade
 
 @pytest.mark.slow
 @only_revived
-def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
-    changed = run(
+def test_tensorflow_and_keras_3_are_left_as_they_were(fork_server: ForkServer) -> None:
+    changed = run_forked(
+        fork_server,
         """
         import sys
         import tensorflow as tf
@@ -58,7 +60,7 @@ def test_tensorflow_and_keras_3_are_left_as_they_were() -> None:
                 "tensorflow.python.tpu.tpu_embedding"}
         print(len(before) > 1000, before == after, modules & gone,
               hasattr(tf, "estimator"), tf.keras.__version__[0])
-        """
+        """,
     )
     assert changed == "True True set() False 3"
 
@@ -114,23 +116,24 @@ def test_package_imported_too_early_by_a_shim_says_so(fork_server: ForkServer) -
 
 @pytest.mark.slow
 @only_revived
-def test_a_failed_import_of_the_package_before_does_no_harm() -> None:
-    assert (
-        run(
-            """
-            try:
-                import tensorflow_estimator
-            except Exception as e:
-                failed = isinstance(e, (ImportError, AttributeError))
-            import hookbridge as hb
-            hb.estimator.install()
+def test_a_failed_import_of_the_package_before_does_no_harm(
+    fork_server: ForkServer,
+) -> None:
+    printed = run_forked(
+        fork_server,
+        """
+        try:
             import tensorflow_estimator
-            assert tensorflow_estimator.estimator.Estimator is hb.estimator.v1.Estimator
-            print(failed, hb.estimator.DNNClassifier.__name__)
-            """
-        )
-        == "True DNNClassifierV2"
+        except Exception as e:
+            failed = isinstance(e, (ImportError, AttributeError))
+        import hookbridge as hb
+        hb.estimator.install()
+        import tensorflow_estimator
+        assert tensorflow_estimator.estimator.Estimator is hb.estimator.v1.Estimator
+        print(failed, hb.estimator.DNNClassifier.__name__)
+        """,
     )
+    assert printed == "True DNNClassifierV2"
 
 
 @only_revived
@@ -165,7 +168,11 @@ def test_import_of_a_moved_name_names_it(statement: str) -> None:
 def test_table_of_needed_names_is_the_package_s() -> None:
     found = estimator_package_scan.needs()
     assert {module: " ".join(names) for module, names in found.items()} == needs.NEEDS
-    assert needs.missing() == []
+    needs.check()
+
+
+def in_view(name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), view.tensorflow_view())
 
 
 @only_revived
@@ -178,22 +185,13 @@ def test_every_public_name_the_package_reads_is_in_its_view() -> None:
     assert len(public) > 200
     missing = set()
     for name in public:
-        value: Any = view.tensorflow_view()
         try:
-            for part in name.split("."):
-                value = getattr(value, part)
+            in_view(name)
         except AttributeError:
             missing.add(name)
     assert missing == tpu_only
-
-
-@only_revived
-def test_keras_names_are_those_of_tf_keras() -> None:
     for name in view.KERAS_NAMES:
-        value: Any = view.tensorflow_view()
-        for part in name.split("."):
-            value = getattr(value, part)
-        assert value.__name__.startswith("tf_keras."), name
+        assert in_view(name).__name__.startswith("tf_keras."), name
 
 
 def test_facade_passes_changes_on_to_the_real_module(
@@ -259,15 +257,12 @@ def test_everyone_else_imports_as_before() -> None:
     assert importlib.util.find_spec("json") is not None
     assert revive.PackageFinder.find_spec("tensorflow") is None
     assert revive.PackageFinder.find_spec("tensorflow_estimator_of_mine") is None
-
-
-@only_revived
-def test_reviving_twice_changes_nothing() -> None:
+    # Reviving twice changes nothing.
     first = revive.namespaces()
     before = dict(sys.modules), list(sys.meta_path)
     assert revive.namespaces() is first
     assert (dict(sys.modules), list(sys.meta_path)) == before
-    assert sys.meta_path.count(revive.PackageFinder) == 1
+    assert sys.meta_path.count(revive.PackageFinder) <= 1
 
 
 TRAIN_BOTH = """
