@@ -35,30 +35,30 @@ def test_every_error_has_a_code(error: BaseException, code: int) -> None:
     assert exit_codes.of_error(error) == code
 
 
-@pytest.mark.parametrize("kind", ["TaskLostError", "ClusterError"])
-def test_an_uncaught_error_ends_the_process_with_its_code(kind: str) -> None:
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", program]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("TaskLostError", 138), ("ClusterError", 1)]
+)
+def test_an_uncaught_error_ends_the_process_with_its_code(kind: str, code: int) -> None:
     # Twice, as by two clusters of one program: the error is shown once.
-    program = (
+    done = run(
         "import atexit; from hookbridge import errors, exit_codes as e\n"
         "e.use_for_errors(); e.use_for_errors(); atexit.register(print, 'at exit')\n"
         f"raise errors.{kind}('gone')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == (138 if kind == "TaskLostError" else 1)
+    assert (done.returncode, done.stdout) == (code, "at exit\n")
     assert done.stderr.count(f"hookbridge.errors.{kind}: gone") == 1
-    assert done.stdout == "at exit\n"
 
 
 @pytest.mark.parametrize("stderr", ["", "sys.stderr.close();", "sys.stderr = None;"])
 def test_a_process_that_is_ending_gets_another_code(stderr: str) -> None:
-    program = (
+    done = run(
         "import atexit, sys; from hookbridge import exit_codes as e\n"
         "atexit.register(print, 'of the user')\n"
         f"atexit.register(e.end_with, 143); {stderr} sys.exit(0)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (143, "of the user\n")

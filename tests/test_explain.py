@@ -135,9 +135,6 @@ def test_report_prints_and_is_json() -> None:
     assert "(counterpart: `on_train_batch_end`)" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
     assert json.loads(json.dumps(report.to_json()))["guests"][0]["kind"] == "hook"
-
-
-def test_nothing_to_explain() -> None:
     assert str(hb.explain([])).endswith("No guests.")
 
 

@@ -1,11 +1,8 @@
-"""Whether the Estimator is revived here, and helpers to run code in new processes."""
+"""Whether the Estimator is revived here, and a helper to run code in new processes."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -22,26 +19,8 @@ only_revived = pytest.mark.skipif(
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(code: str, **environment: str) -> str:
-    """Runs `code` in a fresh interpreter; returns its last printed line."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return _last_line(done)
-
-
 def run_forked(server: ForkServer, code: str, **environment: str) -> str:
     """Runs `code` in a process that has TensorFlow; returns its last printed line."""
-    return _last_line(
-        server.run("-c", textwrap.dedent(code), folder=ROOT, **environment)
-    )
-
-
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    done = server.run("-c", textwrap.dedent(code), folder=ROOT, **environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip().splitlines()[-1]

@@ -113,11 +113,7 @@ def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
     assert names(logs[1]) == ["test_begin", "test_end"] * 2
 
 
-@pytest.mark.parametrize("name", ["linear", "dnn_v1"])
-def test_canned_estimators_take_callbacks(
-    name: str, keras: Any, tmp_path: Path
-) -> None:
-    make, classes = scenarios.SCENARIOS[name]
+def test_canned_estimators_take_callbacks(keras: Any, tmp_path: Path) -> None:
     history = keras.callbacks.History()
     losses: list[float] = []
 
@@ -132,7 +128,8 @@ def test_canned_estimators_take_callbacks(
         after_run=lambda self, c, values: losses.append(float(values.results)),
     )
     hooks = hb.as_hooks([native, history], steps_per_epoch=PER_EPOCH)
-    make(tmp_path).train(scenarios.input_fn(classes), hooks=hooks, steps=2 * PER_EPOCH)
+    estimator = scenarios.dnn_v1(tmp_path)
+    estimator.train(scenarios.input_fn(), hooks=hooks, steps=2 * PER_EPOCH)
     assert len(losses) == 2 * PER_EPOCH
     means = [np.mean(losses[:PER_EPOCH]), np.mean(losses[PER_EPOCH:])]
     np.testing.assert_allclose(history.history["loss"], means, rtol=1e-5)

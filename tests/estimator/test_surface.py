@@ -7,7 +7,8 @@ import pkgutil
 import sys
 
 import pytest
-from revived import REVIVED, run
+from fork_server import ForkServer
+from revived import REVIVED, run_forked
 
 import hookbridge as hb
 from hookbridge.estimator import places
@@ -45,15 +46,12 @@ def test_all_names_of_tf_estimator_are_there() -> None:
     )
 
 
-def test_v2_wins_and_v1_fills_in() -> None:
+def test_v2_wins_and_v1_fills_in_and_hooks_are_tensorflow_s_own() -> None:
+    import tensorflow as tf
+
     assert hb.estimator.Estimator is not hb.estimator.v1.Estimator
     assert hb.estimator.inputs is hb.estimator.v1.inputs
     assert hb.estimator.tpu.TPUEstimator is hb.estimator.v1.tpu.TPUEstimator
-
-
-def test_hook_classes_are_tensorflow_s_own() -> None:
-    import tensorflow as tf
-
     for name in V2:
         if name.endswith("Hook"):
             assert getattr(hb.estimator, name) is getattr(tf.compat.v1.train, name)
@@ -87,8 +85,11 @@ def test_on_2_15_it_is_tf_estimator_itself() -> None:
 
 
 @pytest.mark.slow
-def test_unmodified_code_finds_everything_after_install() -> None:
-    printed = run(
+def test_unmodified_code_finds_everything_after_install(
+    fork_server: ForkServer,
+) -> None:
+    printed = run_forked(
+        fork_server,
         """
         import hookbridge as hb
         hb.estimator.install()
@@ -125,6 +126,6 @@ def test_unmodified_code_finds_everything_after_install() -> None:
             assert nested.v2.estimator.Estimator is tf.estimator.Estimator
         assert DNNClassifier is tf1.estimator.DNNClassifier
         print("found")
-        """
+        """,
     )
     assert printed == "found"

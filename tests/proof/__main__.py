@@ -2,8 +2,8 @@
 
     python -m tests.proof NAME [--source=PATH_OR_ADDRESS] [--native=PYTHON [--losses]]
 
-What runs is in `code_bases.py`: tests of its own, or programs on small inputs; hooks of
-it also run in `fit` (`guests.py`). The code is copied into a temporary folder. With
+What runs is in `code_bases.json`: tests of its own, or programs on small inputs; hooks
+of it also run in `fit` (`guests.py`). The code is copied into a temporary folder. With
 `--native`, that Python, which has a TensorFlow of its own, runs the same without
 hookbridge, and each test or program with another outcome is named; the exit code is 1
 if there is one. With `--losses` only trainings run, in both with the same seeds
@@ -24,13 +24,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
+import inputs  # noqa: E402
 from code_bases import CODE_BASES, CodeBase  # noqa: E402
+from outcomes import read  # noqa: E402
 
 THROUGH = ("-m", "hookbridge", "run")
 # Steps whose losses are compared, and what is rounding: a part of the loss.
@@ -57,8 +58,7 @@ def outcomes(
 ) -> dict[str, str]:
     """Runs a code base: test or program -> "passed", "failed" or "skipped"."""
     out = Path(tempfile.mkdtemp(dir=copy.parent))
-    if base.inputs:
-        base.inputs(python, copy, out)
+    getattr(inputs, base.inputs)(python, copy, out)
     found = of_tests(python, through, base, copy) if base.tests else {}
     lines = list(base.programs)
     options = base.options if through else ()
@@ -94,8 +94,7 @@ def losses(
 ) -> dict[str, list[float]]:
     """Runs the trainings of a code base with the same seeds: program -> losses."""
     out = Path(tempfile.mkdtemp(dir=copy.parent))
-    if base.inputs:
-        base.inputs(python, copy, out)
+    getattr(inputs, base.inputs)(python, copy, out)
     options = [word for word in base.options if through and "old_library" in word]
     found: dict[str, list[float]] = {}
     for line in base.losses:
@@ -141,26 +140,13 @@ def of_tests(
         env={**environment(copy), **options},
         check=False,
     )
-    found = {}
-    for case in ElementTree.parse(report).iter("testcase"):
-        name = f"{case.get('classname')}.{case.get('name')}"
-        # `test_session` is a helper of TensorFlow's TestCase that looks like a test.
-        if not name.endswith(".test_session"):
-            found[name] = _outcome(case)
-    return found
+    return read(report)
 
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a run: the code base comes first, and no GPU."""
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
-
-
-def _outcome(case: ElementTree.Element) -> str:
-    kinds = {child.tag for child in case}
-    if kinds & {"failure", "error"}:
-        return "failed"
-    return "skipped" if "skipped" in kinds else "passed"
 
 
 def counts(found: dict[str, str]) -> str:
@@ -183,7 +169,7 @@ def main() -> int:
     if values.losses and not (values.native and CODE_BASES[values.name].losses):
         parser.error("--losses needs --native, and a code base with trainings")
     base = CODE_BASES[values.name]
-    for module, package in base.needs:
+    for module, package in base.needs.items():
         if importlib.util.find_spec(module) is None:
             parser.error(f"it imports {module}; pip install {package}")
     os.environ["PYTHONPATH"] = os.pathsep.join(
