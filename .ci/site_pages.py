@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from mkdocs.structure.files import File
 
 from hookbridge.cli import command
 from hookbridge.migrate.findings import CODES
-from hookbridge.migrate.rewrites.registry import REWRITES
 
 ROOT = Path(__file__).resolve().parent.parent
 # Page of the site -> file of the repository.
@@ -79,20 +77,6 @@ def first_screens() -> str:
     return "\n\n".join((before, *shown, after, "## Start"))
 
 
-def rules() -> str:
-    """The docstring of each rule of a rewrite, as a section in Markdown."""
-    parts = []
-    for rule in REWRITES:
-        file = ROOT / f"{rule.apply.__module__.replace('.', '/')}.py"
-        # Not `__doc__`: Python 3.13 removes the indentation, which a diff needs.
-        tree = ast.parse(file.read_text("utf-8"))
-        text = (ast.get_docstring(tree, clean=False) or "").strip()
-        first, diff, *after = text.split("\n\n", 2)
-        diff = f"```diff\n{textwrap.dedent(diff)}\n```"
-        parts.append("\n\n".join([f"### {rule.name}", first, diff, *after]))
-    return "\n\n".join(parts)
-
-
 def codes() -> str:
     """The reason codes of a scan as a table."""
     rows = [
@@ -124,10 +108,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "migration.md":
-        before, codes_intro, after = re.split(
-            r"(?=## Reason codes|A hook class)", markdown
-        )
-        markdown = "\n\n".join((before, rules(), codes_intro, codes(), after))
+        before, after = re.split(r"(?=A hook class)", markdown)
+        markdown = "\n\n".join((before, codes(), after))
     if own == "architecture.md":
         before, after = markdown.split("## The rules")
         markdown = f"{before}{rooms()}\n\n## The rules{after}"

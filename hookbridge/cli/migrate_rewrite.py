@@ -14,9 +14,6 @@ from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.target import NEWEST
 
-INDENT = " " * 6
-
-
 SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
@@ -94,8 +91,6 @@ def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:
         before = " ".join(edit.before.split())
         after = " ".join(edit.after.split())
         print(f"  {edit.line}: {edit.rule}: {_short(before)} -> {_short(after)}")
-        if edit.note:
-            print(f"{INDENT}{edit.note}")
     for todo in result.todos:
         print(f"  {todo.line}: TODO {todo.code} {todo.reason}")
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from hookbridge.migrate.findings import Finding
+from hookbridge.migrate.reading.evidence import Use
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import Place
 from hookbridge.migrate.target import Target
@@ -30,15 +31,15 @@ _READERS = frozenset(
 )
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _DEVICE_WAY = "`tf.compat.v1.device(...)`"
+_KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 _CLUSTER_WAY = "`hb.loops.SessionCluster`, whose processes end together"
 
 
 def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """The calls of one module for which a new name is not enough."""
-    yield from _v1_behaviour(module, place)
-    yield from _keras2(module, place, target)
-    for call in module.source.nodes:
+    yield from _switches(module, place, target)
+    for call in module.nodes:
         if isinstance(call, ast.With):
             yield from _readers_on_gpu(module, call)
         if not isinstance(call, ast.Call):
@@ -56,27 +57,22 @@ def find(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         yield from _old_arguments(module, call)
 
 
-def _v1_behaviour(module: Module, place: Place) -> Iterator[Finding]:
-    """One finding in the main file of a program that needs v1 behaviour."""
+def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+    """What the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
-    needs = meaning.needs_v1 or meaning.old
-    if not place.is_run or needs is None or meaning.switch is not None:
-        return
-    line = needs.line if needs.file == module.file else 1
-    node = ast.Pass(lineno=line, col_offset=0)
-    yield module.finding(node, "V1_BEHAVIOUR", str(needs), _V1_WAY)
+    if place.is_run and meaning.switch is None:
+        needs = meaning.needs_v1 or meaning.old
+        yield from _switch(module, "V1_BEHAVIOUR", needs, _V1_WAY)
+    if place.is_main and meaning.keras_choice is None and not target.has_estimator:
+        yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
 
-def _keras2(module: Module, place: Place, target: Target) -> Iterator[Finding]:
-    """One finding in the main file of a program that needs Keras 2."""
-    needs = place.of_main.keras2
-    if not place.is_main or needs is None or target.has_estimator:
-        return
-    if place.of_main.keras_choice is None:
+def _switch(
+    module: Module, code: str, needs: Use | None, way: str
+) -> Iterator[Finding]:
+    if needs is not None:
         line = needs.line if needs.file == module.file else 1
-        node = ast.Pass(lineno=line, col_offset=0)
-        way = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
-        yield module.finding(node, "KERAS2", str(needs), way)
+        yield module.finding(None, code, str(needs), way, first=line)
 
 
 def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:

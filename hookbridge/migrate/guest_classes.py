@@ -32,12 +32,9 @@ class Guests:
         self.classes = [
             (module, node)
             for module in modules
-            for node in module.source.nodes
+            for node in module.nodes
             if isinstance(node, ast.ClassDef)
         ]
-        self._by_last: dict[str, list[str]] = {}
-        for dotted in self.kinds:
-            self._by_last.setdefault(dotted.rpartition(".")[2], []).append(dotted)
         # A base class may come after its subclasses.
         waiting = self.classes
         while waiting:
@@ -52,9 +49,7 @@ class Guests:
             own = base.id if isinstance(base, ast.Name) else ""
             kind = self.kind(module.names.raw(base), f"{module.dotted}.{own}")
             if kind is not None:
-                dotted = f"{module.dotted}.{node.name}"
-                self.kinds[dotted] = kind
-                self._by_last.setdefault(node.name, []).append(dotted)
+                self.kinds[f"{module.dotted}.{node.name}"] = kind
                 return True
         return False
 
@@ -74,10 +69,8 @@ class Guests:
             return "hook"
         if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
             return "callback"
-        for name in self._by_last.get(last, ()):
-            if name == dotted or name.endswith(f".{dotted}"):
-                return self.kinds[name]
-        return None
+        names = (n for n in self.kinds if n == dotted or n.endswith(f".{dotted}"))
+        return self.kinds.get(next(names, ""))
 
 
 def find(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ _OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
 def find(module: Module) -> Iterator[Finding]:
     """Every place of one module that takes guests."""
     ours = _from_us(module)
-    for node in module.source.nodes:
+    for node in module.nodes:
         if not isinstance(node, ast.Call):
             continue
         callee = last_name(node.func)
@@ -48,7 +48,7 @@ def _from_us(module: Module) -> frozenset[str]:
     """The names that are given what `hb.as_hooks` or `hb.as_callbacks` returns."""
     return frozenset(
         target.id
-        for node in module.source.nodes
+        for node in module.nodes
         if isinstance(node, ast.Assign) and _is_from_us(node.value, module, ())
         for target in node.targets
         if isinstance(target, ast.Name)
@@ -71,7 +71,7 @@ class Trainings:
         self._updates: set[str] = set()
         assignments = [
             (ast.unparse(target), node.value)
-            for node in module.source.nodes
+            for node in module.nodes
             if isinstance(node, ast.Assign)
             for target in node.targets
         ]

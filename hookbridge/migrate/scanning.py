@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +9,7 @@ from hookbridge.migrate import behaviour_findings, guest_classes, guest_sites
 from hookbridge.migrate.fates import fate
 from hookbridge.migrate.findings import Finding, Report, sort_key
 from hookbridge.migrate.reading.modules import Module
-from hookbridge.migrate.reading.names import as_v1, canonical, uses
+from hookbridge.migrate.reading.names import Import, as_v1, canonical, imports, uses
 from hookbridge.migrate.reading.programs import Place, read_programs
 from hookbridge.migrate.target import NEWEST, Target
 
@@ -20,10 +19,10 @@ def names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    names, nodes = module.names, module.source.nodes
+    names, nodes = module.names, module.nodes
     for starred in names.starred:
         if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
-            yield module.finding(module.source.tree, "STAR_IMPORT", f"{starred}.*", "")
+            yield module.finding(module.tree, "STAR_IMPORT", f"{starred}.*", "")
     is_old, meaning = place.means_old, place.meaning
     own = tuple(f"{name}." for name in meaning.written)
     flags: set[str] = set()
@@ -43,19 +42,17 @@ def names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         if outcome is not None:
             yield module.finding(node, outcome.code, name, outcome.way_out)
     alone = module.evidence.old or module.evidence.leftover
-    imports = (n for n in nodes if "tensorflow" in _modules(n))
-    first = next(imports, None)
+    imported = (one for node in nodes for one in imports(node))
+    wholes = (one.node for one in imported if _is_of_tensorflow(one))
+    first = next(wholes, None)
     if is_old and not alone and meaning.old and first is not None:
         way = "`import tensorflow.compat.v1 as tf`"
         yield module.finding(first, "V1_FILE", f"TensorFlow 1: {meaning.old}", way)
 
 
-def _modules(node: ast.AST) -> list[str | None]:
-    """The modules that an import asks for."""
-    if isinstance(node, ast.ImportFrom):
-        return [node.module]
-    names = node.names if isinstance(node, ast.Import) else []
-    return [alias.name for alias in names]
+def _is_of_tensorflow(one: Import) -> bool:
+    """Whether it imports TensorFlow itself, or a name from there."""
+    return getattr(one.node, "module", one.full) == "tensorflow"
 
 
 def lacks(module: Module, place: Place, target: Target) -> list[Finding]:

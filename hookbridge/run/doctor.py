@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 
 from hookbridge import compat
 from hookbridge.migrate.findings import Finding, Unread
-from hookbridge.migrate.reading.evidence import imported_names
 from hookbridge.migrate.reading.imports import folders_above
 from hookbridge.migrate.reading.libraries import OldLibraries
+from hookbridge.migrate.reading.names import imports
 from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
 from hookbridge.migrate.target import Target
@@ -66,7 +66,7 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
 def _absent(programs: Programs) -> Iterator[str]:
     """Modules that are neither installed nor in the folders of their program."""
     for module in programs.modules:
-        for node in module.source.nodes:
+        for node in module.nodes:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
                     os.path.exists(os.path.join(folder, name + end))
@@ -84,13 +84,13 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
     way = "a package for TensorFlow 2, or its code in the program"
     for module in programs.modules:
         for name, use in libraries.imported_by([module]):
-            nodes = (n for n in module.source.nodes if name in _packages(n))
+            nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
                 yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
 
 
 def _packages(node: ast.AST) -> set[str]:
-    return {name.partition(".")[0] for name in imported_names(node)}
+    return {one.full.partition(".")[0] for one in imports(node)} - {""}
 
 
 def as_json(diagnoses: Diagnoses) -> str:

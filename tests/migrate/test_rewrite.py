@@ -242,7 +242,7 @@ def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> No
     done = one(path)
     result = migrate.Rewritten(done.result.before, done.result.source + "# \u2192\n")
     with pytest.raises(errors.UnwritableError, match="Unicode"):
-        list(files.write_all([files.FileRewrite(done.source, result)]))
+        list(files.write_all([files.FileRewrite(done.module, result)]))
     assert path.read_bytes().endswith(OLD.encode())
 
 

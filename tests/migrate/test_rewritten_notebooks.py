@@ -73,10 +73,10 @@ def test_other_lines_of_the_file_stay_as_they_are(
     path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE), indent=indent)
     before = path.read_text("utf-8")
     done = rewritten(path)
-    assert done.source.notebook is not None
-    assert done.source.notebook.with_code(done.result.before) == before
+    assert done.module.notebook is not None
+    assert done.module.notebook.with_code(done.result.before) == before
     with pytest.raises(ValueError, match="cannot be distinguished"):
-        done.source.notebook.with_code("# cell 1\nx = 1\n")
+        done.module.notebook.with_code("# cell 1\nx = 1\n")
     list(files.write_all([done]))
     added = json.dumps("import hookbridge as hb\n")
     lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")

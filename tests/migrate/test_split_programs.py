@@ -9,7 +9,7 @@ from fork_server import ForkServer
 
 from hookbridge import migrate
 from hookbridge.migrate import guest_sites
-from hookbridge.migrate.reading.modules import module_of_text
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_programs
 from hookbridge.migrate.rewriting import files
 from hookbridge.run import doctor
@@ -271,7 +271,7 @@ estimator.train(f, hooks=hooks)
 estimator.train(f, hooks=hb.as_hooks([b]))
 model.fit(x, callbacks=hb.as_callbacks([b]))
 """
-    assert not list(guest_sites.find(module_of_text(text)))
+    assert not list(guest_sites.find(Module(text)))
 
 
 def test_flags_are_one_row(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
-from hookbridge.migrate.reading.names import Names, as_v1, canonical, uses
-from hookbridge.migrate.reading.sources import Source
+from hookbridge.migrate.reading.names import Names, as_v1, canonical, imports, uses
 from hookbridge.migrate.target import NEWEST, Target, table
 
 # Packages that bring TensorFlow with them or are a part of it.
@@ -93,12 +92,14 @@ class Evidence:
     written: frozenset[str] = frozenset()
 
 
-def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
+def examine(
+    file: str, nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
+) -> Evidence:
     """The evidence of one file."""
     first_uses: dict[str, Use] = {}
-    kinds = _kinds(source, names, guarded)
+    kinds = _kinds(nodes, names, guarded)
     for kind, name, line in sorted(kinds, key=lambda one: one[2]):
-        first_uses.setdefault(kind, Use(name, source.file, line))
+        first_uses.setdefault(kind, Use(name, file, line))
     plain = {canonical(name) for name in names.written}
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {name.replace("tf.compat.v1.", "tf.", 1) for name in plain}
@@ -107,11 +108,11 @@ def examine(source: Source, names: Names, guarded: Collection[int]) -> Evidence:
 
 
 def _kinds(
-    source: Source, names: Names, guarded: Collection[int]
+    nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
 ) -> Iterator[tuple[str, str, int]]:
     """Each piece of evidence: its kind, name and line."""
     target = Target(NEWEST)
-    for node, name in uses(source.nodes, names):
+    for node, name in uses(nodes, names):
         written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
         outcome = None if id(node) in guarded or written else fate(name, target)
         if outcome is None:
@@ -120,21 +121,20 @@ def _kinds(
         if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
-    yield from _needing_v1(source, names)
-    yield from _of_nodes(source, names, target)
+    yield from _needing_v1(nodes, names)
+    yield from _of_nodes(nodes, names, target)
 
 
 def _of_nodes(
-    source: Source, names: Names, target: Target
+    nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[tuple[str, str, int]]:
-    for node in source.nodes:
+    for node in nodes:
         line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for name in imported_names(node):
-                if name.partition(".")[0] in TENSORFLOW:
-                    yield "tensorflow", name, line
-                    yield from _of_name(canonical(name), line, target)
-        elif isinstance(node, ast.Attribute):
+        for one in imports(node):
+            if one.full.partition(".")[0] in TENSORFLOW:
+                yield "tensorflow", one.full, line
+                yield from _of_name(canonical(one.full), line, target)
+        if isinstance(node, ast.Attribute):
             full = names.of(node)
             if full is not None:
                 yield from _of_name(full, line, target)
@@ -173,12 +173,14 @@ def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, i
         yield "new", name, line
 
 
-def _needing_v1(source: Source, names: Names) -> Iterator[tuple[str, str, int]]:
+def _needing_v1(
+    nodes: Sequence[ast.AST], names: Names
+) -> Iterator[tuple[str, str, int]]:
     """The calls that need the v1 behaviour of TensorFlow."""
-    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]
     may_be_inside = any(name in _AT_MODULE_LEVEL for _, name in called)
-    inside = _in_functions(source) if may_be_inside else set()
+    inside = _in_functions(nodes) if may_be_inside else set()
     has_graph = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
     for call, name in called:
         needs = name in _ANYWHERE or (
@@ -188,25 +190,16 @@ def _needing_v1(source: Source, names: Names) -> Iterator[tuple[str, str, int]]:
             yield "needs_v1", name, call.lineno
 
 
-def _in_functions(source: Source) -> set[int]:
+def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
     """The ids of the nodes inside functions, except inside a program's `main`."""
-    is_program = "__main__" in source.text
+    is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
     return {
         id(inner)
-        for node in source.nodes
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.Lambda)
         and not (is_program and getattr(node, "name", "") == "main")
         for inner in ast.walk(node)
     }
-
-
-def imported_names(node: ast.AST) -> list[str]:
-    """The dotted names that an import means; none for a relative one."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
-        return []
-    return [f"{node.module}.{alias.name}" for alias in node.names]
 
 
 def _is_dimension(node: ast.expr) -> bool:

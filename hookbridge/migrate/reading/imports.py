@@ -30,7 +30,7 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
-    for node in module.source.nodes:
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _files(alias.name.split("."), roots)

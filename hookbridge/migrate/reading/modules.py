@@ -1,10 +1,14 @@
-"""One file of a program: its source, its names, and what they say."""
+"""One file of a program: its code, its names, and what they say."""
 
 from __future__ import annotations
 
 import ast
+import bisect
 import functools
+import io
 import os
+import tokenize
+import warnings
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,20 +16,35 @@ from hookbridge.migrate.findings import CODES, Finding, Unread
 from hookbridge.migrate.reading import guards
 from hookbridge.migrate.reading.evidence import Evidence, examine
 from hookbridge.migrate.reading.names import Names
-from hookbridge.migrate.reading.sources import Source, parsed, read
+from hookbridge.migrate.reading.notebooks import Notebook, parse
+from hookbridge.migrate.reading.sources import why
+
+MAX_BYTES = 5_000_000
 
 
 class Module:
-    """A source and the names that it binds."""
+    """The code of one file; the cells of a notebook are one module.
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.names = Names(source.tree, source.nodes, self.package)
+    `file` is the path as it was given or found; `text` has the file's own line ends.
+    """
 
-    @property
-    def file(self) -> str:
-        """The path, as it was given or found."""
-        return self.source.file
+    def __init__(
+        self,
+        text: str,
+        file: str = "",
+        content: bytes = b"",
+        encoding: str = "utf-8",
+        notebook: Notebook | None = None,
+    ) -> None:
+        self.text, self.file = text, file
+        self.content, self.encoding, self.notebook = content, encoding, notebook
+        with warnings.catch_warnings():
+            # Old code has escapes in strings that newer Pythons warn of.
+            warnings.simplefilter("ignore")
+            self.tree = ast.parse(text)
+        # All nodes of the tree; a node comes before the nodes inside it.
+        self.nodes = tuple(ast.walk(self.tree))
+        self.names = Names(self.tree, self.nodes, self.package)
 
     @functools.cached_property
     def path(self) -> str:
@@ -49,23 +68,38 @@ class Module:
     @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        return guards.guarded(self.source.nodes)
+        return guards.guarded(self.nodes)
 
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
-        return examine(self.source, self.names, self.guarded)
+        return examine(self.file, self.nodes, self.names, self.guarded)
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The 1-based cell and the line in it; cell 0 for a file of Python."""
+        if self.notebook is None:
+            return 0, line
+        borders = self.notebook.borders
+        before = max(bisect.bisect_left(borders, line) - 1, 0)
+        return self.notebook.cells[before] + 1, max(line - borders[before], 1)
+
+    def line(self, cell: int, line: int) -> int:
+        """The line of `text` for a line of a cell; the reverse of `place`."""
+        if self.notebook is None or not cell:
+            return line
+        return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line
 
     def finding(
         self,
-        node: ast.AST,
+        node: ast.AST | None,
         code: str,
         name: str,
         way_out: str,
         details: dict[str, Any] | None = None,
+        first: int = 1,
     ) -> Finding:
-        """A finding at a node."""
-        cell, line = self.source.place(getattr(node, "lineno", 1))
+        """A finding at a node, or in the line `first` for what has no place."""
+        cell, line = self.place(getattr(node, "lineno", first))
         return Finding(
             file=self.file,
             line=line,
@@ -81,16 +115,21 @@ class Module:
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:
-    """Reads one file."""
-    source = read(Path(file))
-    if isinstance(source, Unread):
-        return source
+    """Reads and parses a file; returns the reason if that is not possible."""
+    path, name = Path(file), os.fspath(file)
     try:
-        return Module(source)
-    except RecursionError:
-        return Unread(source.file, "its code is nested too deeply")
-
-
-def module_of_text(text: str, file: str = "") -> Module:
-    """A module that is given as a text."""
-    return Module(parsed(file, text))
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
+        content = path.read_bytes()
+        if path.suffix == ".ipynb":
+            notebook = parse(content.decode("utf-8"))
+            return Module(notebook.text, name, content, "utf-8", notebook)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        return Module(content.decode(encoding), name, content, encoding)
+    except SyntaxError as e:
+        return Unread(name, why(e))
+    except UnicodeDecodeError as e:
+        return Unread(name, f"not text in its encoding ({e.encoding}): {e.reason}")
+    except (ValueError, LookupError, OSError, RecursionError, MemoryError) as e:
+        return Unread(name, f"{type(e).__name__}: {e}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`.
 _COPIES = (
@@ -63,6 +64,28 @@ def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
     return ".".join([*above, *(base.split(".") if base else [])])
 
 
+class Import(NamedTuple):
+    """One name that an import binds."""
+
+    node: ast.Import | ast.ImportFrom
+    alias: ast.alias  # the part of it that binds the name
+    bound: str  # "*" for all names of a module
+    full: str  # what is imported; the name begins with dots for a relative import
+
+
+def imports(node: ast.AST) -> Iterator[Import]:
+    """Each name that an import binds; nothing for other nodes."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield Import(node, alias, bound, alias.name)
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            yield Import(node, alias, bound, f"{module}.{alias.name}")
+
+
 class Scope:
     """The names that a module or a function binds."""
 
@@ -96,8 +119,8 @@ class Names:
         self, tree: ast.Module, nodes: Sequence[ast.AST], package: Sequence[str] = ()
     ) -> None:
         self.starred: list[str] = []  # the modules of `from module import *`, in order
-        # `{"v1": statement}` for `v1 = tf.compat.v1` at module level.
-        self.aliases: dict[str, ast.stmt] = {}
+        # `v1` for `v1 = tf.compat.v1` at module level.
+        self.aliases: set[str] = set()
         self._package = package
         self._top = Scope()
         self._roots: dict[ast.Name, Scope] = {}
@@ -168,7 +191,7 @@ class Names:
                 name = statement.targets[0].id
                 if self._top.others[name] == 1 and name not in self._top.imported:
                     self.bound[name] = value
-                    self.aliases[name] = statement
+                    self.aliases.add(name)
 
     def _written(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
         for node in nodes:
@@ -215,10 +238,6 @@ def uses(
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.of(node)) is not None:
                 yield node, name
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                if alias.name != "*":
-                    yield node, canonical(f"{node.module}.{alias.name}")
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node, canonical(alias.name)
+        for one in imports(node):
+            if one.bound != "*" and not one.full.startswith("."):
+                yield one.node, canonical(one.full)

@@ -147,9 +147,9 @@ def read_programs(
 
 def is_script(module: Module) -> bool:
     """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
-    if module.source.notebook is not None:
+    if module.notebook is not None:
         return True
-    for statement in module.source.tree.body:
+    for statement in module.tree.body:
         if isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test):
             return True
         if isinstance(statement, ast.Expr) and _called(statement).endswith("app.run"):
@@ -167,7 +167,7 @@ def does_something(module: Module) -> bool:
     if is_script(module):
         return True
     needs_v1 = module.evidence.needs_v1
-    for statement in module.source.tree.body:
+    for statement in module.tree.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             continue
         if isinstance(statement, ast.With | ast.For | ast.While):

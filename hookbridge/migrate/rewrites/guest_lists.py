@@ -1,14 +1,4 @@
-"""Lists of guests that are given to the other loop.
-
-    -model.fit(x, y, callbacks=[tf.compat.v1.train.StopAtStepHook(3)])
-    +model.fit(x, y, callbacks=hb.as_callbacks([tf.compat.v1.train.StopAtStepHook(3)]))
-    -estimator.train(input_fn, hooks=[tf.keras.callbacks.History()])
-    +estimator.train(input_fn, hooks=hb.as_hooks([tf.keras.callbacks.History()]))
-
-What an item is has to be seen in the code: a class of TensorFlow or Keras, one of this
-program, or a name that is given one of them and nothing else. Callbacks in a session
-need `steps_per_epoch`, which nobody can see: a comment says so.
-"""
+"""Lists of guests that are given to the other loop."""
 
 from __future__ import annotations
 
@@ -49,19 +39,19 @@ def apply(node: ast.Call, context: Context) -> None:
 def _kind(node: ast.expr, context: Context) -> str | None:
     """ "hook", "listener", "callback", or None where it is not certain."""
     if isinstance(node, ast.Name):
-        value = _values(context.source).get(node.id)
+        value = _values(context.module).get(node.id)
         return None if value is None else _kind(value, context)
     if not isinstance(node, ast.Call):
         return None
     own = node.func.id if isinstance(node.func, ast.Name) else ""
-    dotted = f"{context.source.dotted}.{own}" if own else ""
-    return context.guests.kind(context.source.names.raw(node.func), dotted)
+    dotted = f"{context.module.dotted}.{own}" if own else ""
+    return context.guests.kind(context.module.names.raw(node.func), dotted)
 
 
 def _items(node: ast.expr, context: Context) -> list[ast.expr]:
     """The items of the lists in an expression that the code shows."""
     if isinstance(node, ast.Name):
-        value = _values(context.source).get(node.id)
+        value = _values(context.module).get(node.id)
         is_list = isinstance(value, ast.List | ast.Tuple | ast.BinOp)
         return _items(value, context) if value is not None and is_list else []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -74,7 +64,7 @@ def _values(module: Module) -> dict[str, ast.expr]:
     """The values of names that are given exactly one in the whole file."""
     values: dict[str, ast.expr] = {}
     times: Counter[str] = Counter()
-    for node in module.source.nodes:
+    for node in module.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             times[node.id] += 1
         elif isinstance(node, ast.arg):
@@ -94,5 +84,4 @@ RULE = RewriteRule(
     summary="Hooks given to `fit` and callbacks given to sessions are carried there.",
     nodes=(ast.Call,),
     apply=apply,
-    words=("callbacks", "hooks"),
 )

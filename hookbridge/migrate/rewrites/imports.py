@@ -1,23 +1,12 @@
-"""Imports of dead names.
-
-    -from tensorflow.python.estimator.model_fn import ModeKeys
-    +from hookbridge.estimator import ModeKeys
-
-The name that the import binds stays, so the code below it does not change. An import of
-a module of which only parts live on goes, once all its uses are renamed. Imports from
-`tf.contrib` for whose failure the program is prepared (`try ... except ImportError`)
-stay as they are.
-"""
+"""Imports of dead names; the names that they bind stay, so the code below does too."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from hookbridge.migrate.fates import fate
-from hookbridge.migrate.reading.names import canonical
+from hookbridge.migrate.reading.names import Import, canonical, imports
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.imports import module_of
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -30,48 +19,26 @@ _NO_MODULES = (
 )
 
 
-class Imported(NamedTuple):
-    """One name that an import binds."""
-
-    node: ast.Import | ast.ImportFrom
-    alias: ast.alias  # the part of it that binds the name
-    bound: str
-    full: str  # the canonical dotted name of what is imported
-
-
-def imported(node: ast.AST) -> Iterator[Imported]:
-    """Each name that an import binds; nothing for other nodes."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            bound = alias.asname or alias.name.partition(".")[0]
-            yield Imported(node, alias, bound, canonical(alias.name))
-    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        for alias in node.names:
-            if alias.name != "*":
-                full = canonical(f"{node.module}.{alias.name}")
-                yield Imported(node, alias, alias.asname or alias.name, full)
-
-
-def lines_for(name: Imported, context: Context) -> list[str] | None:
+def lines_for(one: Import, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    full = context.meant(name.full)
-    become = context.fate(full)
+    full = context.meant(canonical(one.full))
+    become = None if one.bound == "*" else context.fate(full)
     if become is None:
         return None
-    is_contrib = full.startswith("tf.contrib")
-    if context.is_guarded(name.node) and (is_contrib or become.code == "LOST_NAME"):
+    is_kept = full.startswith("tf.contrib") or become.code == "LOST_NAME"
+    if is_kept and id(one.node) in context.module.guarded:
         return None
-    if isinstance(name.node, ast.Import) and name.alias.asname is None:
+    if isinstance(one.node, ast.Import) and one.alias.asname is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
-        return ["import tensorflow"] if name.bound == "tensorflow" else None
+        return ["import tensorflow"] if one.bound == "tensorflow" else None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
         if become.living == full:
             return None
-        return _lines(name.bound, become.living, context)
-    if _all_uses_are_renamed(name, context):
+        return _lines(one.bound, become.living, context)
+    if _all_uses_are_renamed(one.bound, context):
         return []
-    return _lines(name.bound, become.living, context) if is_carried else None
+    return _lines(one.bound, become.living, context) if is_carried else None
 
 
 def _lines(bound: str, name: str, context: Context) -> list[str]:
@@ -81,20 +48,18 @@ def _lines(bound: str, name: str, context: Context) -> list[str]:
         return [] if bound == name else [f"{bound} = {name}"]
     if not parent:
         return [f"import {name}" if bound == name else f"import {name} as {bound}"]
-    if parent.startswith(_NO_MODULES):
-        hb = context.imports.here("hookbridge")
-        rest = name.partition(".")[2]
-        return [f"import hookbridge as {hb}", f"{bound} = {hb}.{rest}"]
     root, dot, rest = parent.partition(".")
+    if parent.startswith(_NO_MODULES):
+        return [f"{bound} = {context.imports.here('hookbridge')}{dot}{rest}.{last}"]
     tail = "" if bound == last else f" as {bound}"
     return [f"from {module_of(root)}{dot}{rest} import {last}{tail}"]
 
 
-def _all_uses_are_renamed(name: Imported, context: Context) -> bool:
-    """Whether nothing needs the imported name once the rules have renamed its uses."""
+def _all_uses_are_renamed(bound: str, context: Context) -> bool:
+    """Whether nothing needs an imported name once the rules have renamed its uses."""
     is_used = False
-    for node in context.source.source.nodes:
-        if isinstance(node, ast.Name) and node.id == name.bound:
+    for node in context.module.nodes:
+        if isinstance(node, ast.Name) and node.id == bound:
             is_used = True
             use: ast.AST = node
             while context.is_part(use):
@@ -108,32 +73,32 @@ def _all_uses_are_renamed(name: Imported, context: Context) -> bool:
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
     bound = context.imports.bound
-    for name in (one for node in context.source.source.nodes for one in imported(node)):
-        lines = lines_for(name, context)
+    for one in (one for node in context.module.nodes for one in imports(node)):
+        lines, full = lines_for(one, context), canonical(one.full)
         if lines is None:
-            if context.is_guarded(name.node) and name.full.startswith("tf.contrib"):
-                context.kept.add(name.bound)
-        elif lines and lines != [f"import {name.bound}"]:
-            context.kept.add(name.bound)
-            new = fate(context.meant(name.full), context.target)
-            if new is not None and name.bound in bound:
-                bound[name.bound] = new.living
+            if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
+                context.kept.add(one.bound)
+        elif lines and lines != [f"import {one.bound}"]:
+            context.kept.add(one.bound)
+            new = fate(context.meant(full), context.target)
+            if new is not None and one.bound in bound:
+                bound[one.bound] = new.living
         elif not lines:
-            bound.pop(name.bound, None)
+            bound.pop(one.bound, None)
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     """Replaces one import."""
-    pairs = [(one, lines_for(one, context)) for one in imported(node)]
+    pairs = [(one, lines_for(one, context)) for one in imports(node)]
     if all(lines is None for _, lines in pairs):
         return
     lines = [line for _, held in pairs for line in held or ()]
     staying = [one.alias for one, held in pairs if held is None]
-    if isinstance(node, ast.Import):
-        rest: ast.stmt = ast.Import(staying)
-    else:
-        rest = ast.ImportFrom(node.module, staying, 0)
-    lines = [ast.unparse(rest), *lines] if staying else lines
+    if staying:
+        rest = ast.Import(staying)
+        if isinstance(node, ast.ImportFrom):
+            rest = ast.ImportFrom(node.module, staying, 0)
+        lines.insert(0, ast.unparse(rest))
     context.replace_statement(NAME, node, list(dict.fromkeys(lines)))
 
 
@@ -142,6 +107,5 @@ RULE = RewriteRule(
     summary="Imports of names that died import the living ones.",
     nodes=(ast.Import, ast.ImportFrom),
     apply=apply,
-    words=("tensorflow", "collections", "numpy", "time"),
     prepare=prepare,
 )

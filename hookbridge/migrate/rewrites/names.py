@@ -1,26 +1,4 @@
-"""Names that died become the living ones.
-
-    -tf.estimator.Estimator(model_fn)
-    +hb.estimator.Estimator(model_fn)
-    -class MyHook(tf.estimator.SessionRunHook):
-    +class MyHook(tf.compat.v1.train.SessionRunHook):
-    -tf.train.AdamOptimizer(0.1)
-    +tf.compat.v1.train.AdamOptimizer(0.1)
-    -tf.contrib.layers.fully_connected(x, 10)
-    +tf_slim.layers.fully_connected(x, 10)
-    -tf.contrib.learn.Experiment(estimator, train_fn, eval_fn)
-    +hb.contrib.learn.Experiment(estimator, train_fn, eval_fn)
-    -model_fn_lib.ModeKeys.TRAIN
-    +hb.estimator.ModeKeys.TRAIN
-    -np.zeros(3, np.object)
-    +np.zeros(3, object)
-
-What becomes of a name is in `hookbridge/migrate/fates.py`, for `hookbridge run` too; a
-name of `tf.contrib` becomes that of its successor, or the one in `hb.contrib`, which
-acts as on TensorFlow 1.15 ([which there are](running-tf1.md#what-comes-back)). In a
-file of TensorFlow 1 `v1-imports` changes the import of TensorFlow, and the names that
-version 1 has stay. tf_slim is a package of its own (`pip install tf_slim`).
-"""
+"""Names that died become the living ones; `fates` knows what becomes of a name."""
 
 from __future__ import annotations
 

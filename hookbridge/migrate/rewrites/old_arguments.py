@@ -1,16 +1,4 @@
-"""Arguments, methods and functions that have another name today.
-
--estimator.export_savedmodel("out", serving)
-+estimator.export_saved_model("out", serving)
--data.map(parse, num_threads=4, output_buffer_size=8)
-+data.map(parse, num_parallel_calls=4).prefetch(8)
--builder.add_meta_graph(tags, legacy_init_op=op)
-+builder.add_meta_graph(tags, main_op=op)
--with tf.device(tf.compat.v1.train.replica_device_setter(1)):
-+with tf.compat.v1.device(tf.compat.v1.train.replica_device_setter(1)):
-
-Only the `device` of v1 takes a function; `tf_upgrade_v2` leaves that of v2.
-"""
+"""Arguments, methods and functions that have another name today."""
 
 from __future__ import annotations
 
@@ -61,8 +49,4 @@ RULE = RewriteRule(
     nodes=(ast.Call,),
     apply=apply,
     codes=("OLD_ARGUMENT", "DEVICE_FUNCTION"),
-    words=(
-        *("export_savedmodel", "legacy_init_op", "num_threads", "output_buffer_size"),
-        "device",
-    ),
 )

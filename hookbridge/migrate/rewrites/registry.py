@@ -1,9 +1,9 @@
 """All rules of a rewrite, in the order in which they are asked.
 
-To add a rule, write a module like `old_arguments`: a docstring that begins with a
-sentence and has a diff, `apply`, and `RULE`. Name it here, add its row to
-docs/migration.md and its cases to tests/migrate/rewrites: tests compare the three. A
-rule of your own program needs none of this: give it to `migrate.rewrite(rules=...)`.
+To add a rule, write a module like `old_arguments` with `apply` and `RULE`, name it
+here, show it in docs/migration.md and add its cases to tests/migrate/rewrites: tests
+compare the three. A rule of your own program needs none of this: give it to
+`migrate.rewrite(rules=...)`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,4 @@
-"""The import of TensorFlow in a file that means TensorFlow 1.
-
-    -import tensorflow as tf
-    +import tensorflow.compat.v1 as tf
-    -from tensorflow.keras import backend
-    +from tensorflow.compat.v1.keras import backend
-    -loss = tf.keras.losses.MSE(a, b) + tf.summary.create_file_writer("x")
-    +loss = tf.keras.losses.MSE(a, b) + tf.compat.v2.summary.create_file_writer("x")
-
-A file does, if it uses a name that only TF1 had, or has no evidence of its own and is a
-part of a program of TF1; names such as `tf.compat.v1.X` are evidence of TF2.
-`hookbridge run` decides the same. Many names are in both versions and act differently
-(`tf.losses`, `tf.data.Dataset`, canned Estimators): the import keeps TF1's meaning.
-"""
+"""The import of TensorFlow in a file that means TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -30,7 +17,7 @@ _WHOLE = ("tensorflow", "tensorflow.compat.v2")
 
 def prepare(context: Context) -> None:
     """Decides first, because all other rules ask what a name means."""
-    bound, names = context.imports.bound, context.source.names
+    bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.means_old and "tensorflow" not in bound
     if context.is_v1:
@@ -57,9 +44,8 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
     """Imports from v1 what both have; what died is left to `imports`."""
     module = "" if node.level else node.module or ""
     place = canonical(module)
-    if place.partition(".")[0] != "tf":
-        return
-    if place.startswith(("tf.compat.v1", "tf.contrib", "tf.examples")):
+    others = ("tf.compat.v1", "tf.contrib", "tf.examples")
+    if place.partition(".")[0] != "tf" or place.startswith(others):
         return
     for alias in node.names:
         full = f"{place}.{alias.name}"
@@ -94,6 +80,5 @@ RULE = RewriteRule(
     nodes=(ast.Import, ast.ImportFrom, ast.Attribute),
     apply=apply,
     codes=("V1_NAME", "V1_FILE"),
-    words=("import",),
     prepare=prepare,
 )

@@ -23,7 +23,7 @@ class Context:
     """One rewrite of one module.
 
     Attributes:
-      source: the module as the scan reads it.
+      module: the code as the scan reads it.
       place: where it stands in its program.
       target: the names of the target TensorFlow.
       findings: what the scan found in it.
@@ -39,23 +39,21 @@ class Context:
 
     def __init__(
         self,
-        source: Module,
+        module: Module,
         place: Place,
         target: Target,
         guests: Mapping[str, str],
         findings: Sequence[Finding],
         codes: frozenset[str],
     ) -> None:
-        self.source, self.place, self.target = source, place, target
+        self.module, self.place, self.target = module, place, target
         self.findings, self.codes = findings, codes
-        self.text = source.source.text
+        self.text = module.text
         self.parents = {
-            child: node
-            for node in source.source.nodes
-            for child in ast.iter_child_nodes(node)
+            child: node for node in module.nodes for child in ast.iter_child_nodes(node)
         }
-        self.imports = Imports(source, place.own)
-        self.guests = Guests([source], guests)
+        self.imports = Imports(module, place.own)
+        self.guests = Guests([module], guests)
         self.is_v1 = False
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
@@ -63,20 +61,19 @@ class Context:
         self._lines = split_lines(self.text)
         self._starts = [0, *accumulate(map(len, self._lines))]
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
-        self._removed: set[ast.AST] = set()
         # Before Python 3.12 the places of nodes in f-strings may be wrong.
         self._in_texts = {
             inner
-            for node in source.source.nodes
+            for node in module.nodes
             if isinstance(node, ast.JoinedStr)
             for inner in ast.walk(node)
         }
 
     def keep_aliases(self) -> None:
         """Notes aliases of names that change: only the alias changes, not its uses."""
-        for name in self.source.names.aliases:
-            value = self.meant(canonical(self.source.names.bound[name]))
-            outcome = fate(value, self.target)
+        names = self.module.names
+        for name in names.aliases:
+            outcome = fate(self.meant(canonical(names.bound[name])), self.target)
             if outcome is not None and outcome.living and outcome.code in self.codes:
                 self.kept.add(name)
 
@@ -88,7 +85,7 @@ class Context:
 
     def name(self, node: ast.AST) -> str | None:
         """The canonical dotted name that a node will mean, or None."""
-        name = self.source.names.of(node)
+        name = self.module.names.of(node)
         return None if name is None else self.meant(name)
 
     def fate(self, name: str) -> Fate | None:
@@ -119,15 +116,11 @@ class Context:
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Whether there is a finding with this code at the place of a node."""
-        place = *self.source.source.place(node.lineno), node.col_offset + 1
+        place = *self.module.place(node.lineno), node.col_offset + 1
         return any(
             f.code == code and (f.cell, f.line, f.column) == place
             for f in self.findings
         )
-
-    def is_guarded(self, node: ast.AST) -> bool:
-        """Whether the program is prepared for the failure of a statement."""
-        return id(node) in self.source.guarded
 
     def span(self, node: Any) -> tuple[int, int]:
         """Where a node begins and ends in the text."""
@@ -143,13 +136,11 @@ class Context:
         first, end = self.span(node)
         return self.text[first:end]
 
-    def replace(self, rule: str, node: ast.AST, text: str, note: str = "") -> bool:
+    def replace(self, rule: str, node: ast.AST, text: str) -> bool:
         """Gives a node another text; returns whether that was possible."""
-        return self.change(rule, node, self.span(node), text, note)
+        return self.change(rule, node, self.span(node), text)
 
-    def change(
-        self, rule: str, node: Any, span: tuple[int, int], text: str, note: str = ""
-    ) -> bool:
+    def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
         """Gives a part of a node, or a place in it, another text."""
         first, end = span
         if any(first < e and f < end for f, e, _ in self._changes):
@@ -157,12 +148,12 @@ class Context:
         if node in self._in_texts and self.code(node) != ast.unparse(node):
             return False
         self._changes.append((first, end, text))
-        self.note(rule, node, self.text[first:end], text, note)
+        self.note(rule, node, self.text[first:end], text)
         return True
 
-    def note(self, rule: str, node: Any, old: str, new: str, note: str = "") -> None:
+    def note(self, rule: str, node: Any, old: str, new: str) -> None:
         """Notes an edit."""
-        self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new, note))
+        self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new))
 
     def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
         """Puts text before and after an expression."""
@@ -173,7 +164,10 @@ class Context:
     def replace_statement(
         self, rule: str, node: ast.stmt, statements: Sequence[str]
     ) -> None:
-        """Writes other statements in the place of one; without any, it goes."""
+        """Writes other statements in the place of one; without any, it goes.
+
+        Inside of a block `pass` stands for it.
+        """
         first, end = self.span(node)
         begin, after = self._starts[node.lineno - 1], self._starts[node.end_lineno or 0]
         indent, rest = self.text[begin:first], self.text[end:after].strip()
@@ -181,34 +175,18 @@ class Context:
         if statements:
             between = f"{self._newline}{indent}" if is_alone else "; "
             self.replace(rule, node, between.join(statements))
-        elif is_alone and not self._is_last(node):
-            self._removed.add(node)
+        elif is_alone and isinstance(self.parents[node], ast.Module):
             self.change(rule, node, (begin, after), "")
         else:
             self.replace(rule, node, "pass")
-
-    def _is_last(self, node: ast.stmt) -> bool:
-        """Whether all other statements of a block have been removed."""
-        block = self.parents[node]
-        if isinstance(block, ast.Module):
-            return False
-        for part in ("body", "orelse", "finalbody"):
-            if node in (held := getattr(block, part, ())):
-                return self._removed.issuperset(one for one in held if one is not node)
-        return True
 
     def comment(self, node: ast.AST, text: str) -> None:
         """Puts a comment above the statement of a node, once."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
-        place = node.lineno - 1
-        line, start = self._lines[place], self._starts[place]
+        line, start = self._lines[node.lineno - 1], self._starts[node.lineno - 1]
         indent = line[: len(line) - len(line.lstrip())]
         change = start, start, f"{indent}{text}{self._newline}"
-        while place and self._lines[place - 1].lstrip().startswith("#"):
-            place -= 1
-            if self._lines[place].strip() == text:
-                return
         if change not in self._changes:
             self._changes.append(change)
 

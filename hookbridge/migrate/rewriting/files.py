@@ -16,9 +16,8 @@ from hookbridge import errors
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.guest_classes import Guests
 from hookbridge.migrate.reading.meaning import means_old_alone
-from hookbridge.migrate.reading.notebooks import Notebook
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_programs
-from hookbridge.migrate.reading.sources import Source
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting.results import Rewritten
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -30,14 +29,14 @@ from hookbridge.migrate.target import NEWEST, Target
 class FileRewrite:
     """The rewrite of one file."""
 
-    source: Source
+    module: Module
     result: Rewritten
     is_evidence: bool = False  # whether the file says itself that it means TensorFlow 1
 
     @property
     def path(self) -> Path:
         """Where the file is."""
-        return Path(self.source.file)
+        return Path(self.module.file)
 
 
 def rewrite_files(
@@ -59,18 +58,17 @@ def rewrite_files(
     names, guests = Target(target), Guests(programs.modules).kinds
     yield from unread
     for module in programs.given:
-        source = module.source
         try:
             if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
                 where = f"it leads out of the folder, to {module.path}"
                 raise ValueError(f"{where}; name that path")
-            if re.search(r"\r(?!\n)", source.text):
+            if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
             done = rewrite_module(
                 module, programs.place(module), names, *choice, guests
             )
             says_so = means_old_alone(module.evidence)
-            yield FileRewrite(source, _shown(done, source.notebook), says_so)
+            yield FileRewrite(module, _shown(done, module), says_so)
         except (errors.InvalidArgumentError, ValueError) as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
@@ -78,9 +76,9 @@ def rewrite_files(
             yield Unread(module.file, fault)
 
 
-def _shown(done: Rewritten, notebook: Notebook | None) -> Rewritten:
+def _shown(done: Rewritten, module: Module) -> Rewritten:
     """The result as the user sees the text: with IPython's lines and `# cell 3`."""
-    if notebook is None:
+    if (notebook := module.notebook) is None:
         return done
     before, source = (notebook.shown(text) for text in (done.before, done.source))
     notebook.with_code(source)
@@ -117,9 +115,9 @@ def _stage(done: FileRewrite) -> str:
     name = os.fspath(done.path)
     beside = ""
     try:
-        text, notebook = done.result.source, done.source.notebook
+        text, notebook = done.result.source, done.module.notebook
         text = text if notebook is None else notebook.with_code(text)
-        content = text.encode(done.source.encoding)
+        content = text.encode(done.module.encoding)
         with tempfile.NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
@@ -128,7 +126,7 @@ def _stage(done: FileRewrite) -> str:
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, beside)
-        if path.read_bytes() == done.source.content:
+        if path.read_bytes() == done.module.content:
             return beside
         reason = "was changed while it was rewritten"
     except (OSError, UnicodeEncodeError) as e:

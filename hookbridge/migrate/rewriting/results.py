@@ -16,14 +16,12 @@ class Edit:
         the line of the text after that one.
       before: the old code.
       after: the new code.
-      note: what acts differently afterwards, or what a person has to check.
     """
 
     rule: str
     line: int
     before: str
     after: str
-    note: str = ""
 
 
 @dataclass(frozen=True)

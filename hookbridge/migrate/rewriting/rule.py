@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hookbridge.migrate.findings import Finding
     from hookbridge.migrate.rewriting.context import Context
 
 
@@ -29,8 +28,6 @@ class RewriteRule:
         inner nodes first, on the thread that calls `rewrite`. Of two changes that
         overlap the first counts; the rules are asked again about the new text.
       codes: reason codes of the findings that it settles.
-      words: the rule is skipped for a text with none of these. Without words it is
-        skipped for a file with no finding of its codes, if it has codes.
       prepare: called with the context once before each walk, on the same thread.
     """
 
@@ -39,16 +36,4 @@ class RewriteRule:
     nodes: tuple[type[ast.AST], ...]
     apply: Callable[[Any, Context], object]
     codes: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
     prepare: Callable[[Context], None] | None = None
-
-    def concerns(self, text: str, findings: Collection[Finding]) -> bool:
-        """Whether the rule may have something to do in a file.
-
-        Args:
-          text: the code of the file.
-          findings: what the scan found in it.
-        """
-        if self.words:
-            return any(word in text for word in self.words)
-        return not self.codes or any(finding.code in self.codes for finding in findings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hookbridge import errors
 from hookbridge.migrate.reading.imports import link
-from hookbridge.migrate.reading.modules import Module, module_of_text
+from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import Place, Programs
 from hookbridge.migrate.reading.sources import why
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
@@ -57,7 +57,7 @@ def rewrite(
     """
     names, choice = Target(target), chosen(rules, only, skip)
     try:
-        module = module_of_text(source)
+        module = Module(source)
         place = Programs([module]).place(module)
         return rewrite_module(module, place, names, *choice, {})
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
@@ -76,32 +76,28 @@ def rewrite_module(
     guests: Mapping[str, str],
 ) -> Rewritten:
     """The rewrite of one module; `guests` has the guest classes of other files."""
-    before = text = module.source.text
+    before = text = module.text
     becomes_v1 = place.means_old and any(V1 in rule.codes for rule in rules)
     if becomes_v1:
         _provide_v1(module)
     edits: list[Edit] = []
     findings = lacks(module, place, target)
-    settled = frozenset(code for rule in rules for code in rule.codes)
-    for _ in range(MAX_WALKS):
-        active = [rule for rule in rules if rule.concerns(text, findings)]
-        if not active:
-            break
-        codes = frozenset(code for rule in active for code in rule.codes)
+    codes = frozenset(code for rule in rules for code in rule.codes)
+    for _ in range(MAX_WALKS if rules else 0):
         context = Context(module, place, target, guests, findings, codes)
-        changed = _walked(context, active)
+        changed = _walked(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == text:
             break
         text = changed
-        module = module_of_text(text, module.file)
+        module = Module(text, module.file)
         link(module, place.own)
         if becomes_v1:
             _provide_v1(module)
         place = _rewritten(place, module)
         findings = lacks(module, place, target)
         # A change of one walk may let a rule do more in the next walk.
-        if not any(finding.code in settled for finding in findings):
+        if not any(finding.code in codes for finding in findings):
             break
     if has_comments:
         text = todos.add(module, findings)
@@ -142,7 +138,7 @@ def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
         for kind in rule.nodes:
             of_kind.setdefault(kind, []).append(rule)
     # A node comes before the nodes inside it there.
-    nodes = [n for n in context.source.source.nodes[::-1] if type(n) in of_kind]
+    nodes = [n for n in context.module.nodes[::-1] if type(n) in of_kind]
     for node in sorted(nodes, key=_end):
         for rule in of_kind[type(node)]:
             rule.apply(node, context)

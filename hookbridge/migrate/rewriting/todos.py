@@ -30,15 +30,14 @@ def is_left(finding: Finding) -> bool:
 
 def add(module: Module, findings: Iterable[Finding]) -> str:
     """The text of a module with a comment above each statement that has a finding."""
-    source = module.source
-    lines = split_lines(source.text)
+    lines = split_lines(module.text)
     wanted: dict[int, list[str]] = {}
     starts: list[int] = []
     for finding in findings:
         if not is_left(finding):
             continue
-        starts = starts or _starts(source.nodes)
-        found_at = source.line(finding.cell, finding.line)
+        starts = starts or _starts(module.nodes)
+        found_at = module.line(finding.cell, finding.line)
         line = max((s for s in starts if s <= found_at), default=min(starts))
         way = f" -> {finding.way_out}" if finding.way_out else ""
         reason = f"{finding.name}: {finding.message}{way}"

@@ -56,11 +56,11 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
     for module in modules:
         plain, trainings = _plain_sessions(module), Trainings(module)
         of_module = []
-        for node in module.source.nodes:
+        for node in module.nodes:
             if isinstance(node, ast.Call):
                 site = _of_call(module, node, plain, trainings, own)
                 if site is not None:
-                    of_module.append(Site(module.source.file, node.lineno, *site))
+                    of_module.append(Site(module.file, node.lineno, *site))
         yield from sorted(of_module)
 
 
@@ -109,7 +109,7 @@ def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool
     if isinstance(function.value, ast.Name):
         values = [
             node.value
-            for node in module.source.nodes
+            for node in module.nodes
             if isinstance(node, ast.Assign)
             and function.value.id in map(ast.unparse, node.targets)
         ]
@@ -121,7 +121,7 @@ def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool
 def _plain_sessions(module: Module) -> frozenset[str]:
     """The names that a file gives to plain sessions."""
     names = set()
-    for node in module.source.nodes:
+    for node in module.nodes:
         pairs: list[tuple[ast.expr, ast.expr | None]] = []
         if isinstance(node, ast.With):
             pairs = [(i.context_expr, i.optional_vars) for i in node.items]
