@@ -9,8 +9,8 @@
     text = migrate.rewrite(source).source
 
 Reading order: `findings` (what comes out), the room `reading` (what the source says),
-`target`, `contrib_names` and `fates` (what becomes of a name), `scanning` and what it
-asks: `behaviour_findings`, `guest_classes`, `guest_sites`; `formats` writes the report.
+`target`, `contrib_names`, `private_names` and `fates` (what becomes of a name),
+`guests` and `scanning` (all findings of a file); `formats` writes the report.
 The rooms `rewriting` and `rewrites` change code.
 """
 

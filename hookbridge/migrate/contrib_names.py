@@ -47,16 +47,12 @@ def lives(name: str) -> bool:
         return True
     area, has_files, files = path.partition(".python.")
     if has_files:
-        last = files.rpartition(".")[2]
-        above = [area, ".".join([area, *files.split(".")[-2:-1]])]
-        if any(f"{a}.{last}" in NAMES for a in above):
-            return True
+        *_, near, last = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
-        return any(last in names().get(a, ()) for a in above) or (
-            area in AREAS and last.islower()
+        return (area in AREAS and last.islower()) or any(
+            f"{place}.{last}" in NAMES or last in names().get(place, ())
+            for place in (area, f"{area}.{near}")
         )
-    if path in NAMES:
-        return True
     parts = path.split(".")
     return any(
         parts[place] in names().get(".".join(parts[:place]), ())

@@ -8,13 +8,11 @@ is for gets a branch of `fate`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
-import ast
-import functools
 from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.migrate import contrib_names
-from hookbridge.migrate.private_names import missing
+from hookbridge.migrate.private_names import missing, names_in
 from hookbridge.migrate.target import Target, slim_has, table
 
 _V1 = "tf.compat.v1"
@@ -169,7 +167,8 @@ def _contrib(path: str, target: Target) -> str:
         name, rest = parts[place], ".".join(parts[place + 1 :])
         for source in contrib_names.AREAS.get(".".join(parts[:place]), ()):
             if source.startswith("ours."):
-                if name in _own_names(source):
+                own = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
+                if name in names_in(own):
                     return carried
             elif living := _public(source, name, target):
                 return _joined(living, rest)
@@ -264,16 +263,3 @@ def has_estimator(rest: str, v1: bool = False) -> bool:
     """Whether the last TensorFlow with Estimator has a name of it."""
     place = f"{_V1}.estimator" if v1 else "tf.estimator"
     return Target("2.15").has(_joined(place, rest))
-
-
-@functools.cache
-def _own_names(source: str) -> frozenset[str]:
-    """The public names of a module in `hookbridge/contrib/areas`."""
-    file = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
-    names: set[str] = set()
-    for statement in ast.parse(file.read_text("utf-8")).body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            names.add(statement.name)
-        elif isinstance(statement, ast.Assign):
-            names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
-    return frozenset(name for name in names if not name.startswith("_"))

@@ -65,27 +65,17 @@ def as_html(report: Report) -> str:
 
 def as_sarif(report: Report) -> str:
     """The report as SARIF 2.1.0, for code hosts and editors."""
-    results = [
-        {
-            "ruleId": f.code,
-            "level": _VERDICTS[f.verdict][1],
-            "message": {"text": f"{f.name}: {f.message} Way out: {f.way_out}"},
-            "locations": [_location(f.file, startLine=f.line, startColumn=f.column)],
-        }
-        for f in report.findings
-    ]
+    results = []
+    for f in report.findings:
+        text, level = f"{f.message} Way out: {f.way_out}", _VERDICTS[f.verdict][1]
+        region = {"startLine": f.line, "startColumn": f.column}
+        results.append(_result(f.code, level, f"{f.name}: {text}", f.file, region))
     # A file that could not be read is an error in its first line.
     rules = {name: code.message for name, code in CODES.items()}
     rules["UNREAD"] = "The file could not be read."
-    results += [
-        {
-            "ruleId": "UNREAD",
-            "level": "error",
-            "message": {"text": unread.reason},
-            "locations": [_location(unread.file, startLine=1)],
-        }
-        for unread in report.unread
-    ]
+    for unread in report.unread:
+        first = {"startLine": 1}
+        results.append(_result("UNREAD", "error", unread.reason, unread.file, first))
     driver = {
         "name": "hookbridge",
         "version": __version__,
@@ -99,6 +89,11 @@ def as_sarif(report: Report) -> str:
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _location(file: str, **region: int) -> dict[str, Any]:
-    place = {"uri": file.replace("\\", "/")}
-    return {"physicalLocation": {"artifactLocation": place, "region": region}}
+def _result(
+    code: str, level: str, text: str, file: str, region: dict[str, int]
+) -> dict[str, Any]:
+    place = {"artifactLocation": {"uri": file.replace("\\", "/")}, "region": region}
+    locations = [{"physicalLocation": place}]
+    message = {"text": text}
+    found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
+    return {**found, "message": {"text": text}}

@@ -57,11 +57,12 @@ def _has(file: Path, name: str) -> bool:
     # Most names are seen at once; parsing takes a second for the longest files.
     if re.search(rf"^(?:def|class) {name}\b|^{name}\s*=", text, re.M):
         return True
-    return not {name, "*", "__getattr__"}.isdisjoint(_names(file))
+    return not {name, "*", "__getattr__"}.isdisjoint(names_in(file))
 
 
 @functools.cache
-def _names(file: Path) -> frozenset[str]:
+def names_in(file: Path) -> frozenset[str]:
+    """The names that a module binds at its top level."""
     return frozenset(_bound(ast.parse(file.read_bytes()).body))
 
 

@@ -48,19 +48,10 @@ class Target:
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        return _has(*self._place(name))
-
-    def names(self, module: str) -> list[str]:
-        """The names of a module, such as `tf.compat.v1.train`; empty if not listed."""
-        names, rest = self._place(module)
-        return names.get(rest) or []
-
-    def _place(self, name: str) -> tuple[Mapping[str, list[str] | None], str]:
-        """The table for a name, and the name below it."""
         rest = name.partition(".")[2]
-        if rest == _V1 or rest.startswith(f"{_V1}."):
-            return self._modules["v1"], rest[len(_V1) + 1 :]
-        return self._modules["v2"], rest
+        if f"{rest}.".startswith(f"{_V1}."):
+            return _has(self._modules["v1"], rest[len(_V1) + 1 :])
+        return _has(self._modules["v2"], rest)
 
     @property
     def has_estimator(self) -> bool:

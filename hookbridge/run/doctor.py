@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from hookbridge import compat
 from hookbridge.migrate.findings import Finding, Unread
 from hookbridge.migrate.reading.imports import folders_above
-from hookbridge.migrate.reading.libraries import OldLibraries
+from hookbridge.migrate.reading.libraries import old_libraries
 from hookbridge.migrate.reading.names import imports
 from hookbridge.migrate.reading.programs import Programs, read_programs
 from hookbridge.migrate.scanning import lacks
@@ -80,10 +80,9 @@ def _absent(programs: Programs) -> Iterator[str]:
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
     """A finding for each installed package that means TensorFlow 1, at its import."""
-    libraries = OldLibraries()
     way = "a package for TensorFlow 2, or its code in the program"
     for module in programs.modules:
-        for name, use in libraries.imported_by([module]):
+        for name, use in old_libraries(module):
             nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
                 yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hookbridge.loops.tasks.local_task import GROUP_STOP
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.reading.evidence import Evidence
-from hookbridge.migrate.reading.meaning import means_old_alone
 from hookbridge.migrate.reading.modules import Module, read_module
-from hookbridge.migrate.reading.programs import read_program
+from hookbridge.migrate.reading.programs import means_old_alone, read_program
 from hookbridge.run import world as worlds
 from hookbridge.run.located import Launch, Located, OwnCode
 from hookbridge.run.lost_names import LateDistutils

@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.migrate.behaviour_findings import ARGUMENTS
 from hookbridge.migrate.reading import guards
+from hookbridge.migrate.scanning import ARGUMENTS
 from hookbridge.run import views
 
 HELPER = "__hookbridge__"

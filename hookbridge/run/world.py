@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hookbridge import compat, errors, extras
 from hookbridge.compat import LAST_WITH_KERAS2
 from hookbridge.migrate.reading.evidence import Evidence
-from hookbridge.migrate.reading.meaning import Meaning, of_files
+from hookbridge.migrate.reading.programs import Meaning, of_files
 from hookbridge.run.located import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"

@@ -23,20 +23,18 @@ from typing import NamedTuple
 
 import program_table
 import pytest
-import tensorflow as tf
 from fork_server import ForkServer
 from left_files import files_of
 from migrated import NATIVE, PROGRAMS, RECORDED, numbers, told
 
+from hookbridge.compat import installed_tf_version
 from hookbridge.migrate.rewriting import files
 from hookbridge.migrate.target import NEWEST
 from hookbridge.run import doctor
 
+# A rewrite is for the newest TensorFlow; tests/run has programs under `run` on both.
+ONE_TENSORFLOW = True
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-if tf.__version__.startswith("2.15."):
-    # Programs rewritten for a newer TensorFlow ask for tf_keras. This turns it off: the
-    # Keras of 2.15 is Keras 2 itself.
-    ENVIRONMENT["TF_USE_LEGACY_KERAS"] = "0"
 ROOT = Path(__file__).resolve().parents[2]
 AT_A_TIME = 2
 # The last printed digits differ: TF 1.15 and 2.21 add numbers in different orders.
@@ -48,8 +46,8 @@ GONE = {
         "learn.preprocessing.VocabularyProcessor(3)\n"
     )
 }
-
-if tf.__version__.startswith(f"{NEWEST}."):  # private names of others are not known
+if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
+    # Private names of another TensorFlow are not known.
     GONE["private_name"] = "from tensorflow.python.ops import no_such_ops\n"
 
 

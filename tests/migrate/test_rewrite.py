@@ -18,6 +18,7 @@ from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.rewriting import files
 from hookbridge.migrate.rewriting.context import Context
 
+ONE_TENSORFLOW = True
 OLD = "import tensorflow as tf\nx = tf.estimator.RunConfig()\n"
 NEW = "import tensorflow as tf\nimport hookbridge as hb\nx = hb.estimator.RunConfig()\n"
 

@@ -19,6 +19,7 @@ from test_rewrites import HEADER, cases
 from hookbridge import migrate
 from hookbridge.migrate.rewriting import files
 
+ONE_TENSORFLOW = True
 TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})
 CHANCE = int(os.environ.get("HOOKBRIDGE_EXAMPLES", "0"))
 FAST = settings(

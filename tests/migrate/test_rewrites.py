@@ -14,6 +14,7 @@ import pytest
 
 from hookbridge import migrate
 
+ONE_TENSORFLOW = True
 CASES = Path(__file__).parent / "rewrites"
 HEADER = "import tensorflow as tf\n"
 ALL = "all"

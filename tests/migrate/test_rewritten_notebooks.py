@@ -13,6 +13,7 @@ from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.rewriting import files
 from hookbridge.run import doctor
 
+ONE_TENSORFLOW = True
 IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"
 USE = "config = tf.estimator.RunConfig()"
 

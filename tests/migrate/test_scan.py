@@ -13,6 +13,8 @@ from migrate_command import Output, command
 from hookbridge import errors, migrate
 from hookbridge.migrate.findings import Finding
 
+ONE_TENSORFLOW = True
+
 
 def scan_text(tmp_path: Path, text: str, **options: str) -> list[Finding]:
     (tmp_path / "program.py").write_text(text)

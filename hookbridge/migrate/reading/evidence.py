@@ -21,10 +21,6 @@ TENSORFLOW = frozenset(
 _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 # Methods of the datasets of version 1.
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
-_STRATEGIES = (
-    "tf.distribute.ParameterServerStrategy",
-    "tf.distribute.experimental.ParameterServerStrategy",
-)
 # What the author of a file that means TensorFlow 2 writes; rewrites write it, too.
 _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
@@ -37,25 +33,27 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
     return {f"{prefix}{name}" for prefix in prefixes for name in names.split()}
 
 
-_SLIM = tuple(_names("is tf_slim in contrib", ["tf.contrib."]))
-# What Keras 3 does not have.
-_KERAS2 = (
-    *_names("needs Keras 2"),
-    *_names("needs Keras 2 in contrib", ["tf.contrib.", "hookbridge.contrib."]),
-    *("tf.compat.v1.keras", "tensorflow.python.keras", "tf_slim", *_STRATEGIES),
-)
+# Kind of evidence -> how its names begin.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "estimator": (
+        *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator"),
+        *("tensorflow.python.estimator", "hookbridge.estimator"),
+    ),
+    "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
+    "keras2": (
+        *_names("needs Keras 2"),
+        *_names("needs Keras 2 as they are", [""]),
+        *_names("needs Keras 2 in contrib", ["tf.contrib.", "hookbridge.contrib."]),
+    ),
+    "slim": tuple(_names("is tf_slim in contrib", ["tf.contrib."])),
+}
 # Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
 # `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
 # a graph).
 _ANYWHERE = _names("needs v1")
 _AT_MODULE_LEVEL = _names("needs v1 at module level")
 # Their threads read variables, and in these threads no graph is the default one.
-_WITH_THREADS = frozenset(
-    {
-        *("tf.train.Supervisor", "tf.compat.v1.train.Supervisor"),
-        *("tf_slim.learning.train", "tf.contrib.slim.learning.train"),
-    }
-)
+_WITH_THREADS = _names("trains in threads", [""])
 
 
 class Use(NamedTuple):
@@ -152,16 +150,9 @@ def _of_nodes(
 
 
 def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
-    estimators = ("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator")
-    ours = "hookbridge.estimator"
-    if name.startswith((*estimators, "tensorflow.python.estimator", ours)):
-        yield "estimator", name, line
-    if name.startswith(("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras")):
-        yield "keras", name, line
-    if name.startswith(_KERAS2):
-        yield "keras2", name, line
-    if name.startswith(_SLIM):
-        yield "slim", name, line
+    for kind, beginnings in _PARTS.items():
+        if name.startswith(beginnings):
+            yield kind, name, line
     if name.endswith(_SWITCHES):
         yield "switch", name, line
     if name.startswith(_FOR_TF2) or (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hookbridge.migrate.reading.modules import Module
-from hookbridge.migrate.reading.names import module_name
+from hookbridge.migrate.reading.names import imports, module_name
 
 
 def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
@@ -30,26 +29,19 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
-    for node in module.nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _files(alias.name.split("."), roots)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module.split(".") if node.module else []
-            places, package = roots, ""
-            if node.level:
-                up = folder
-                for _ in range(node.level - 1):
-                    up = os.path.dirname(up)
-                places = (up,)
-                package = module_name(None, node.level, module.package) + "."
-            for alias in node.names:
-                for name, file in _files([*base, alias.name], places):
-                    yield package + name, file
-                if node.level and not base:
-                    package_file = os.path.join(places[0], "__init__.py")
-                    if os.path.isfile(package_file):
-                        yield package.rstrip("."), package_file
+    for one in (one for node in module.nodes for one in imports(node)):
+        level = getattr(one.node, "level", 0)
+        parts = [part for part in one.full.split(".") if part]
+        if not level:
+            yield from _files(parts, roots)
+            continue
+        up = os.path.normpath(os.path.join(folder, *[".."] * (level - 1)))
+        package = module_name(None, level, module.package)
+        for name, file in _files(parts, (up,)):
+            yield f"{package}.{name}", file
+        package_file = os.path.join(up, "__init__.py")
+        if len(parts) == 1 and os.path.isfile(package_file):
+            yield package, package_file
 
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from hookbridge.migrate.reading.evidence import TENSORFLOW, Evidence, Use
 from hookbridge.migrate.reading.modules import Module, read_module
@@ -31,59 +32,49 @@ class OldLibraries:
 
     def __init__(self, named: Collection[str] = ()) -> None:
         self._named = frozenset(named) | _KNOWN_OLD
-        self._files: dict[str, bool] = {}
-        self._packages: dict[str, Use | None] = {}
 
     def __contains__(self, file: str) -> bool:
         package, folder = package_of(file)
         if not package or package in _OTHERS:
             return False
-        if package in self._named:
-            return True
-        if file not in self._files:
-            self._files[file] = self._is_old(file, folder)
-        return self._files[file]
+        return package in self._named or _is_old(file, folder)
 
-    def _is_old(self, file: str, folder: str) -> bool:
-        if not _imports_tensorflow(file):
-            return False
-        module = read_module(file)
-        if not isinstance(module, Module) or module.evidence.new:
-            return False
-        if _shows_old(module.evidence):
-            return True
-        return self.reason(folder) is not None
 
-    def reason(self, folder: str) -> Use | None:
-        """The first name that shows that a package means TensorFlow 1, if it does."""
-        if folder not in self._packages:
-            self._packages[folder] = None
-            files = (read_module(file) for file in _files(folder))
-            evidences = [m.evidence for m in files if isinstance(m, Module)]
-            if not any(evidence.new for evidence in evidences):
-                uses = (_shows_old(evidence) for evidence in evidences)
-                self._packages[folder] = next((use for use in uses if use), None)
-        return self._packages[folder]
+@functools.cache
+def _is_old(file: str, folder: str) -> bool:
+    if not _imports_tensorflow(file):
+        return False
+    module = read_module(file)
+    if not isinstance(module, Module) or module.evidence.new:
+        return False
+    return bool(_shows_old(module.evidence) or _reason(folder))
 
-    def imported_by(self, modules: Iterable[Module]) -> Iterator[tuple[str, Use]]:
-        """The old packages that some modules import, each with what shows it.
 
-        Nothing is imported: the packages are looked for.
-        """
-        names = {
-            dotted.partition(".")[0]
-            for module in modules
-            for dotted in (*module.names.bound.values(), *module.names.starred)
-        }
-        for name in sorted(names - _OTHERS - _KNOWN_OLD):
-            try:
-                spec = importlib.util.find_spec(name) if name else None
-            except (ImportError, ValueError):
-                continue
-            origin = "" if spec is None else spec.origin or ""
-            package, folder = package_of(origin)
-            if package == name and (use := self.reason(folder)) is not None:
-                yield name, use
+@functools.cache
+def _reason(folder: str) -> Use | None:
+    """The first name that shows that a package means TensorFlow 1, if it does."""
+    files = (read_module(file) for file in _files(folder))
+    evidences = [m.evidence for m in files if isinstance(m, Module)]
+    if any(evidence.new for evidence in evidences):
+        return None
+    return next(filter(None, map(_shows_old, evidences)), None)
+
+
+def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
+    """The old packages that a module imports, each with what shows it.
+
+    Nothing is imported: the packages are looked for.
+    """
+    names = module.names
+    roots = {n.partition(".")[0] for n in (*names.bound.values(), *names.starred)}
+    for name in sorted(roots - _OTHERS - _KNOWN_OLD - {""}):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        package, folder = package_of("" if spec is None else spec.origin or "")
+        if package == name and (use := _reason(folder)) is not None:
+            yield name, use
 
 
 def package_of(file: str) -> tuple[str, str]:
@@ -118,15 +109,10 @@ def _files(folder: str) -> Iterator[str]:
     if folder.endswith(".py"):
         yield folder
         return
-    count = 0
-    for place, _, files in os.walk(folder):
-        for name in sorted(files):
-            path = os.path.join(place, name)
-            if name.endswith(".py") and _imports_tensorflow(path):
-                count += 1
-                if count > MAX_FILES:
-                    return
-                yield path
+    inside = ((place, name) for place, _, names in os.walk(folder) for name in names)
+    paths = sorted(os.path.join(*one) for one in inside)
+    files = (p for p in paths if p.endswith(".py") and _imports_tensorflow(p))
+    yield from itertools.islice(files, MAX_FILES)
 
 
 def _imports_tensorflow(file: str) -> bool:

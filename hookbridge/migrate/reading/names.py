@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# Nested copies of the same module, as `tf.compat.v1.compat.v1`.
-_COPIES = (
-    ("compat.v1.compat.v1", "compat.v1"),
-    ("compat.v2.compat.v1", "compat.v1"),
-    ("compat.v1.compat.v2", "compat.v2"),
-    ("compat.v2.compat.v2", "compat.v2"),
-)
+# Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
+_COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
 _V1 = "tf.compat.v1"
 # Packages of which other names for a part are followed.
 _FOLLOWED = ("tensorflow", "tf_slim", "hookbridge", "absl")
@@ -28,9 +24,7 @@ def canonical(dotted: str) -> str:
     root, _, rest = dotted.partition(".")
     if root != "tensorflow" or rest.startswith(("python.", "core.")):
         return dotted
-    for copy, plain in _COPIES:
-        while rest == copy or rest.startswith(f"{copy}."):
-            rest = plain + rest[len(copy) :]
+    rest = _COPIES.sub("", rest)
     if rest.startswith("compat.v1.contrib"):
         rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
     if rest == "compat.v2" or rest.startswith("compat.v2."):
@@ -165,17 +159,15 @@ class Names:
         return inner
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                root = alias.name.partition(".")[0]
-                scope.bind(alias.asname or root, alias.name if alias.asname else root)
-            return
-        module = module_name(node.module, node.level, self._package)
-        for alias in node.names:
-            if alias.name == "*":
+        for _, alias, bound, full in imports(node):
+            if isinstance(node, ast.Import):
+                scope.bind(bound, full if alias.asname else bound)
+                continue
+            module = module_name(node.module, node.level, self._package)
+            if bound == "*":
                 self.starred.append(module)
             else:
-                scope.bind(alias.asname or alias.name, f"{module}.{alias.name}")
+                scope.bind(bound, f"{module}.{alias.name}")
 
     def add_aliases(self) -> None:
         """Notes `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""

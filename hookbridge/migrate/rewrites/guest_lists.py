@@ -7,11 +7,11 @@ import functools
 from collections import Counter
 
 from hookbridge.migrate.findings import CODES
-from hookbridge.migrate.guest_sites import HOOK_ARGUMENTS, KERAS_LOOPS, last_name
+from hookbridge.migrate.guests import HOOK_ARGUMENTS, KERAS_LOOPS, last_name
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.rewriting.context import Context
+from hookbridge.migrate.rewriting.results import comment
 from hookbridge.migrate.rewriting.rule import RewriteRule
-from hookbridge.migrate.rewriting.todos import comment
 
 NAME = "guest-lists"
 _EPOCHS = "STEPS_PER_EPOCH"

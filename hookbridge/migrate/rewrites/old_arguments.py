@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.migrate.behaviour_findings import ARGUMENTS, METHODS
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.rule import RewriteRule
+from hookbridge.migrate.scanning import ARGUMENTS, METHODS
 
 NAME = "old-arguments"
 

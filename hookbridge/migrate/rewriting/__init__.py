@@ -2,6 +2,5 @@
 
 Reading order: `results` (what comes out), `rule` (what a rule is), `context` (what a
 rule is given, and the changes of the text), `imports` (the lines that rewritten code
-needs), `todos`, `source` (a whole text), `files` (all files of a call, planned and
-written).
+needs), `source` (a whole text), `files` (all files of a call, planned and written).
 """

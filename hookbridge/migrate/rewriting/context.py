@@ -9,11 +9,10 @@ from typing import Any
 
 from hookbridge.migrate.fates import Fate, fate
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.guest_classes import Guests
-from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.guests import Guests
+from hookbridge.migrate.reading.modules import Module, split_lines
 from hookbridge.migrate.reading.names import as_v1, canonical
 from hookbridge.migrate.reading.programs import Place
-from hookbridge.migrate.reading.sources import split_lines
 from hookbridge.migrate.rewriting.imports import Imports
 from hookbridge.migrate.rewriting.results import Edit
 from hookbridge.migrate.target import Target

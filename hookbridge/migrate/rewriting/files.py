@@ -14,10 +14,9 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.guest_classes import Guests
-from hookbridge.migrate.reading.meaning import means_old_alone
+from hookbridge.migrate.guests import Guests
 from hookbridge.migrate.reading.modules import Module
-from hookbridge.migrate.reading.programs import read_programs
+from hookbridge.migrate.reading.programs import means_old_alone, read_programs
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
 from hookbridge.migrate.rewriting.results import Rewritten
 from hookbridge.migrate.rewriting.rule import RewriteRule
@@ -69,7 +68,7 @@ def rewrite_files(
             )
             says_so = means_old_alone(module.evidence)
             yield FileRewrite(module, _shown(done, module), says_so)
-        except (errors.InvalidArgumentError, ValueError) as e:
+        except ValueError as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
             fault = f"a rule failed, please report it: {type(e).__name__}: {e}"

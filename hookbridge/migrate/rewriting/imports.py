@@ -6,9 +6,8 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable, Sequence
 
-from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.modules import Module, split_lines
 from hookbridge.migrate.reading.names import Import, canonical, imports
-from hookbridge.migrate.reading.sources import split_lines
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {

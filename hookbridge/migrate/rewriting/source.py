@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from hookbridge import errors
 from hookbridge.migrate.reading.imports import link
-from hookbridge.migrate.reading.modules import Module
+from hookbridge.migrate.reading.modules import Module, why
 from hookbridge.migrate.reading.programs import Place, Programs
-from hookbridge.migrate.reading.sources import why
 from hookbridge.migrate.rewrites.registry import REWRITES, chosen
-from hookbridge.migrate.rewriting import todos
+from hookbridge.migrate.rewriting import results
 from hookbridge.migrate.rewriting.context import Context
 from hookbridge.migrate.rewriting.results import Edit, Rewritten
 from hookbridge.migrate.scanning import lacks
@@ -100,8 +99,8 @@ def rewrite_module(
         if not any(finding.code in codes for finding in findings):
             break
     if has_comments:
-        text = todos.add(module, findings)
-    return Rewritten(before, text, tuple(edits), todos.found(text))
+        text = results.with_comments(module, findings)
+    return Rewritten(before, text, tuple(edits), results.comments_of(text))
 
 
 def _provide_v1(module: Module) -> None:
@@ -138,14 +137,7 @@ def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
         for kind in rule.nodes:
             of_kind.setdefault(kind, []).append(rule)
     # A node comes before the nodes inside it there.
-    nodes = [n for n in context.module.nodes[::-1] if type(n) in of_kind]
-    for node in sorted(nodes, key=_end):
-        for rule in of_kind[type(node)]:
+    for node in context.module.nodes[::-1]:
+        for rule in of_kind.get(type(node), ()):
             rule.apply(node, context)
     return context.result()
-
-
-def _end(node: ast.AST) -> tuple[float, float]:
-    """The place where a node ends; a module ends last."""
-    line = getattr(node, "end_lineno", float("inf"))
-    return line, getattr(node, "end_col_offset", 0)

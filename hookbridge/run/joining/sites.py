@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookbridge.migrate.guest_sites import SESSIONS, Trainings, last_name
+from hookbridge.migrate.guests import SESSIONS, Trainings, last_name
 from hookbridge.migrate.reading.evidence import TENSORFLOW
 from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_program

@@ -1,4 +1,4 @@
-"""Hook and callback classes of a source tree, each with a fingerprint."""
+"""Classes of guests, each with a fingerprint, and the places that take guests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from hookbridge.migrate.findings import Finding
-from hookbridge.migrate.guest_sites import last_name
 from hookbridge.migrate.reading.modules import Module
 
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
@@ -17,6 +16,17 @@ _HOOKS = ("Hook", "_hook")  # classes, and functions that make one
 _WRITERS = frozenset(
     {"FileWriter", "open", "GFile", "makedirs", "add_summary", "save", "dump", "write"}
 )
+HOOK_ARGUMENTS = (
+    *("hooks", "chief_only_hooks", "training_hooks", "training_chief_hooks"),
+    *("evaluation_hooks", "prediction_hooks", "saving_listeners"),
+)
+# Calls that take hooks by position, or make one.
+_TAKERS = ("make_session_run_hook", "model_to_estimator")
+SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
+KERAS_LOOPS = ("fit", "fit_generator", "evaluate", "predict")
+_TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
+_UPDATES = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
+_OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
 
 
 class Guests:
@@ -35,23 +45,19 @@ class Guests:
             for node in module.nodes
             if isinstance(node, ast.ClassDef)
         ]
-        # A base class may come after its subclasses.
-        waiting = self.classes
-        while waiting:
-            rest = [pair for pair in waiting if not self._add(*pair)]
-            if len(rest) == len(waiting):
-                break  # the classes that are left derive from no guest
-            waiting = rest
+        before = -1
+        while before < len(self.kinds):  # a base class may come after its subclasses
+            before = len(self.kinds)
+            for module, node in self.classes:
+                self._add(module, node)
 
-    def _add(self, module: Module, node: ast.ClassDef) -> bool:
-        """Notes a class if one of its bases is a guest class; returns whether it is."""
+    def _add(self, module: Module, node: ast.ClassDef) -> None:
+        """Notes a class if one of its bases is a guest class."""
         for base in node.bases:
             own = base.id if isinstance(base, ast.Name) else ""
             kind = self.kind(module.names.raw(base), f"{module.dotted}.{own}")
             if kind is not None:
-                self.kinds[f"{module.dotted}.{node.name}"] = kind
-                return True
-        return False
+                self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
 
     def kind(self, dotted: str | None, own: str = "") -> str | None:
         """ "hook", "listener" or "callback" for a class or a function that makes one.
@@ -69,11 +75,11 @@ class Guests:
             return "hook"
         if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
             return "callback"
-        names = (n for n in self.kinds if n == dotted or n.endswith(f".{dotted}"))
+        names = (n for n in self.kinds if f".{n}".endswith(f".{dotted}"))
         return self.kinds.get(next(names, ""))
 
 
-def find(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
+def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
     """The guest classes of some modules."""
     for module, node in guests.classes:
         kind = guests.kinds.get(f"{module.dotted}.{node.name}")
@@ -98,9 +104,7 @@ def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
     calls = [n for n in inside if isinstance(n, ast.Call)]
     called = {last_name(call.func) for call in calls}
     words = {keyword.arg for call in calls for keyword in call.keywords}
-    before = list(ast.walk(methods["before_run"])) if "before_run" in methods else []
-    asks = [n for n in before if isinstance(n, ast.Call)]
-    asks = [call for call in asks if last_name(call.func) == "SessionRunArgs"]
+    asks = [call for call in calls if last_name(call.func) == "SessionRunArgs"]
     texts = [n.value for n in inside if isinstance(n, ast.Constant)]
     return {
         "methods": [n for n in methods if n in HOOK_METHODS or n.startswith("on_")],
@@ -132,3 +136,80 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
         and ast.unparse(n.func).partition(".")[0] in ("tf", "v1", "tf1", "tensorflow")
         for n in ast.walk(begin)
     )
+
+
+def sites(module: Module) -> Iterator[Finding]:
+    """Every place of one module that takes guests."""
+    ours = [
+        target.id
+        for node in module.nodes
+        if isinstance(node, ast.Assign) and _is_from_us(node.value, module, ())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    for node in module.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        callee = last_name(node.func)
+        for keyword in node.keywords:
+            if _is_from_us(keyword.value, module, ours):
+                continue
+            name = f"{callee}({keyword.arg}=)"
+            if keyword.arg in HOOK_ARGUMENTS:
+                way = f"`{keyword.arg}=hb.as_hooks([...])` takes callbacks as well"
+                yield module.finding(node, "HOOK_SITE", name, way)
+            elif keyword.arg == "callbacks" and callee in KERAS_LOOPS:
+                way = "`callbacks=hb.as_callbacks([...])` takes hooks as well"
+                yield module.finding(node, "CALLBACK_SITE", name, way)
+        if callee in _TAKERS:
+            way = "`hb.as_hooks` takes callbacks where hooks are taken"
+            yield module.finding(node, "HOOK_SITE", callee, way)
+
+
+def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
+    """Whether `hb.as_hooks` or `hb.as_callbacks` returns it; `names` hold such."""
+    if isinstance(node, ast.Call):
+        return module.names.raw(node.func) in _OURS
+    return isinstance(node, ast.Name) and node.id in names
+
+
+class Trainings:
+    """Tells which runs of sessions in a module are steps of a training, by their names.
+
+    A fetched name means one if it says so, or if what it is given makes an update.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._updates: set[str] = set()
+        assignments = [
+            (ast.unparse(target), node.value)
+            for node in module.nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+        ]
+        count = -1
+        while count < len(self._updates):
+            count = len(self._updates)
+            self._updates |= {name for name, v in assignments if self._updates_in(v)}
+
+    def _updates_in(self, value: ast.expr) -> bool:
+        return any(
+            last_name(node) in _UPDATES or ast.unparse(node) in self._updates
+            for node in ast.walk(value)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+
+    def has(self, run: ast.Call) -> bool:
+        """Whether a call of `run` is one."""
+        fetched = [*run.args, *(keyword.value for keyword in run.keywords)]
+        names = (last_name(n) for one in fetched for n in ast.walk(one))
+        return any(map(self._updates_in, fetched)) or any(
+            part in name.lower() for name in names for part in _TRAINING
+        )
+
+
+def last_name(node: ast.AST) -> str:
+    """The last part of a name; empty for other expressions."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
