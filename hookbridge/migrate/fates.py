@@ -32,32 +32,14 @@ LOSING = frozenset(name.partition(".")[0] for name in (*LOST, *LOST_FUNCTIONS))
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
-_PRIVATE_ESTIMATOR = (
-    *("tensorflow_estimator.python", "tensorflow.python.estimator"),
-    "tensorflow_estimator",
-)
 # Where hooks and their listeners were, or where TensorFlow defines them.
-_OF_HOOKS = (
-    *_ESTIMATORS,
-    "tensorflow.python.training.session_run_hook",
-    "tensorflow.python.training.basic_session_run_hooks",
-    "tensorflow.python.training.monitored_session",
-)
-_HOOKS = (
-    *("Hook", "SessionRunArgs", "SessionRunContext", "SessionRunValues"),
-    *("CheckpointSaverListener", "SecondOrStepTimer", "MonitoredSession"),
-)
+_OF_HOOKS = (*_ESTIMATORS, *table("names")["modules of hooks"].split())
+_HOOKS = tuple(table("names")["hooks"].split())
 # Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
 _SLIM_BROKEN = ("batch_norm", "optimize_loss")
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
 # replace those that it lost.
-PUBLIC = (
-    (".training.", "train"),
-    ("pywrap", "train"),
-    (".ops.nn", "nn"),
-    (".summary", "summary"),
-    (".layers.", "layers"),
-)
+PUBLIC: dict[str, str] = table("names")["public"]
 # Private names that are there, but are something else than in TensorFlow 1.
 OTHERS: dict[str, str] = table("names")["private"]
 
@@ -212,7 +194,7 @@ def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
     if not lost:
         return Fate("PRIVATE", hint="the public name")
     last = lost if is_of_module else lost.rpartition(".")[2]
-    for place in (*(place for inside, place in PUBLIC if inside in name), ""):
+    for place in (*(place for inside, place in PUBLIC.items() if inside in name), ""):
         living = _joined(_V1, place, last)
         if target.has(living):
             # `run` answers the names that a private module lost, not whole modules.
@@ -241,9 +223,10 @@ def _of_our_v1(name: str, prefix: str, target: Target) -> Fate | None:
 
 # The first row that has a prefix of the name decides.
 _FINDERS = (
-    (_PRIVATE_ESTIMATOR[:2], _of_private_estimator),
+    (("tensorflow_estimator.python",), _of_private_estimator),
+    (("tensorflow.python.estimator",), _of_private_estimator),
     (_ESTIMATORS, _of_estimator),
-    (_PRIVATE_ESTIMATOR[2:], _of_private_estimator),
+    (("tensorflow_estimator",), _of_private_estimator),
     (_OF_KERAS, _of_keras_estimator),
     (("tf.contrib",), _of_contrib),
     (("tf.examples", "tensorflow.examples"), _of_tutorials),

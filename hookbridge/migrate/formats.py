@@ -94,6 +94,5 @@ def _result(
 ) -> dict[str, Any]:
     place = {"artifactLocation": {"uri": file.replace("\\", "/")}, "region": region}
     locations = [{"physicalLocation": place}]
-    message = {"text": text}
     found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
     return {**found, "message": {"text": text}}

@@ -181,16 +181,9 @@ class Trainings:
 
     def __init__(self, module: Module) -> None:
         self._updates: set[str] = set()
-        assignments = [
-            (ast.unparse(target), node.value)
-            for node in module.nodes
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-        ]
-        count = -1
-        while count < len(self._updates):
-            count = len(self._updates)
-            self._updates |= {name for name, v in assignments if self._updates_in(v)}
+        for node in module.nodes:
+            if isinstance(node, ast.Assign) and self._updates_in(node.value):
+                self._updates.update(map(ast.unparse, node.targets))
 
     def _updates_in(self, value: ast.expr) -> bool:
         return any(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,108 +24,26 @@ def scan_text(tmp_path: Path, text: str, **options: str) -> list[Finding]:
     return list(report.findings)
 
 
-def codes(found: list[Finding]) -> list[tuple[int, str]]:
-    return sorted((f.line, f.code) for f in found)
+CASES = re.split(
+    r"^=== (.+)\n", (Path(__file__).parent / "scans.txt").read_text("utf-8"), flags=re.M
+)
 
 
-def test_names_that_the_target_lacks(tmp_path: Path) -> None:
-    lacking = [
-        ("tf.estimator.Estimator", "ESTIMATOR", "hb.estimator.v1.Estimator"),
-        ("tf.placeholder", "V1_NAME", "tf.compat.v1.placeholder"),
-        ("tf.logging.__dict__", "V1_NAME", "tf.compat.v1.logging"),
-        ("tf.contrib.estimator.replicate_model_fn", "CONTRIB", "hb.contrib.est"),
-        ("tf.contrib.nothing.known", "GONE", "`tf.contrib.nothing.known`"),
-        ("tf.no_such_name_ever", "MISSING", "release notes"),
-    ]
-    there = (
-        *("tf.compat.v1.train.SessionRunHook", "tf.data.Dataset.from_tensors"),
-        *("tf.keras.layers.Dense", "tf.losses.MeanSquaredError", "tf.raw_ops.Add"),
-        *("tf.compat.v1.logging.set_verbosity", "tf.__version__"),
-        "other.estimator.Estimator",
-    )
-    lines = ["import tensorflow as tf", *(line for line, _, _ in lacking), *there]
-    found = scan_text(tmp_path, "\n".join(lines))
-    found = sorted((f for f in found if f.code != "KERAS2"), key=lambda f: f.line)
-    assert [(f.name, f.code) for f in found] == [row[:2] for row in lacking]
-    for finding, (line, _, way_out) in zip(found, lacking, strict=True):
-        assert lines[finding.line - 1] == line
-        assert way_out in finding.way_out
-
-
-def test_the_target_decides(tmp_path: Path) -> None:
-    text = "import tensorflow as tf\nx = tf.estimator.Estimator, tf.layers.dense\n"
-    assert codes(scan_text(tmp_path, text, target="2.15")) == [(2, "V1_NAME")]
-    assert codes(scan_text(tmp_path, text)) == [
-        *((2, "ESTIMATOR"), (2, "KERAS2"), (2, "V1_NAME"))
-    ]
-
-
-def test_every_way_to_import(tmp_path: Path) -> None:
-    text = """\
-import tensorflow.compat.v1 as tf1
-import tensorflow.contrib.slim as slim
-from tensorflow import estimator as est
-from tensorflow.contrib.learn import RunConfig
-from tensorflow.python.training.session_run_hook import SessionRunHook as Base
-from tensorflow_estimator.python.estimator.model_fn import ModeKeys
-from tensorflow.compat.v1.compat import v1 as same
-import tensorflow as tf
-tf_layers = tf.layers
-tf1.estimator.Estimator
-slim.conv2d
-est.RunConfig
-same.placeholder
-tf_layers.dense
-"""
-    found = scan_text(tmp_path, text)
-    assert codes(found) == [
-        (2, "CONTRIB"),
-        (2, "KERAS2"),
-        (3, "ESTIMATOR"),
-        (4, "CONTRIB"),
-        (5, "HOOK_NAME"),
-        (6, "ESTIMATOR_PRIVATE"),
-        (9, "V1_NAME"),
-        (10, "ESTIMATOR"),
-        (11, "CONTRIB"),
-        (12, "ESTIMATOR"),
-        (14, "V1_NAME"),
-    ]
-    (private,) = [f for f in found if f.line == 6]
-    assert private.way_out.endswith("`hb.estimator.ModeKeys`")
-
-
-def test_a_starred_import_is_said(tmp_path: Path) -> None:
-    (found,) = scan_text(tmp_path, "from tensorflow.train import *\n")
-    assert (found.code, found.verdict) == ("STAR_IMPORT", "manual")
-
-
-BEHAVIOUR = """\
-import tensorflow as tf
-v1 = tf.compat.v1
-x = v1.placeholder(tf.float32)
-def serving():
-    return v1.placeholder(tf.string)
-with tf.device(v1.train.replica_device_setter(1)), tf.device("/cpu:0"):
-    pass
-data.map(f, num_threads=3)
-estimator.export_savedmodel("x", serving)
-server = v1.train.Server(spec)
-supervisor = v1.train.Supervisor()
-"""
-
-
-def test_calls_that_a_rename_does_not_mend(tmp_path: Path) -> None:
-    assert codes(scan_text(tmp_path, BEHAVIOUR)) == [
-        (3, "V1_BEHAVIOUR"),
-        (6, "DEVICE_FUNCTION"),
-        (8, "OLD_ARGUMENT"),
-        (9, "OLD_ARGUMENT"),
-        (10, "CLUSTER"),
-        (11, "SUPERVISOR"),
-    ]
-    switched = BEHAVIOUR + "v1.disable_v2_behavior()\n"
-    assert "V1_BEHAVIOUR" not in {c for _, c in codes(scan_text(tmp_path, switched))}
+@pytest.mark.parametrize(
+    ("name", "text"), list(zip(CASES[1::2], CASES[2::2], strict=True)), ids=CASES[1::2]
+)
+def test_the_findings_of_each_line(name: str, text: str, tmp_path: Path) -> None:
+    """A line of `scans.txt` ends with the codes of its findings."""
+    target = "2.15" if name.startswith("2.15") else "2.21"
+    found: dict[int, list[str]] = {}
+    for finding in scan_text(tmp_path, text, target=target):
+        found.setdefault(finding.line, []).append(finding.code)
+    expected = {
+        number: line.partition("#: ")[2].split()
+        for number, line in enumerate(text.splitlines(), 1)
+        if "#: " in line
+    }
+    assert {line: sorted(codes) for line, codes in found.items()} == expected
 
 
 HOOKS = """\
@@ -178,29 +97,6 @@ def test_guest_classes_are_followed_across_files(tmp_path: Path) -> None:
     }
     assert found["Faster"].details["uses_session"]
     assert found["Stop"].details["writes_files"]
-
-
-SITES = """\
-import tensorflow as tf
-estimator.train(input_fn, hooks=[a], saving_listeners=[b])
-spec = tf.estimator.EstimatorSpec(mode, training_chief_hooks=[a])
-model.fit(x, callbacks=[c])
-with tf.compat.v1.train.MonitoredTrainingSession(hooks=[a]) as sess:
-    while not sess.should_stop():
-        batch = sess.run(next_batch)
-        sess.run([train_op, loss], feed_dict={x: batch})
-"""
-
-
-def test_places_that_take_guests(tmp_path: Path) -> None:
-    assert [c for c in codes(scan_text(tmp_path, SITES)) if c[1] != "ESTIMATOR"] == [
-        (2, "HOOK_SITE"),
-        (2, "HOOK_SITE"),
-        (3, "HOOK_SITE"),
-        (4, "CALLBACK_SITE"),
-        (5, "HOOK_SITE"),
-        (5, "V1_BEHAVIOUR"),
-    ]
 
 
 def test_cells_of_a_notebook(tmp_path: Path) -> None:

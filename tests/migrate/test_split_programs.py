@@ -9,8 +9,6 @@ import pytest
 from fork_server import ForkServer
 
 from hookbridge import migrate
-from hookbridge.migrate import guests
-from hookbridge.migrate.reading.modules import Module
 from hookbridge.migrate.reading.programs import read_programs
 from hookbridge.migrate.rewriting import files
 from hookbridge.run import doctor
@@ -118,24 +116,3 @@ def test_a_main_file_has_the_switches_of_its_own_program(tmp_path: Path) -> None
         assert bool(found) is changed
         list(files.write_all(found))
     assert "TF_USE_LEGACY_KERAS" in (tmp_path / "part.py").read_text()
-
-
-def test_lists_that_come_from_us_are_no_places() -> None:
-    text = """\
-import hookbridge as hb
-hooks = hb.as_hooks([a], steps_per_epoch=3)
-estimator.train(f, hooks=hooks)
-estimator.train(f, hooks=hb.as_hooks([b]))
-model.fit(x, callbacks=hb.as_callbacks([b]))
-"""
-    assert not list(guests.sites(Module(text)))
-
-
-def test_flags_are_one_row(tmp_path: Path) -> None:
-    file = tmp_path / "main.py"
-    file.write_text(
-        "import tensorflow as tf\nFLAGS = tf.app.flags.FLAGS\n"
-        "print(FLAGS.rate, FLAGS.size)\nprint(FLAGS.rate)\n"
-    )
-    found = [f for f in migrate.scan([file]).findings if f.code == "V1_NAME"]
-    assert [f.line for f in found] == [2]

@@ -9,6 +9,7 @@ from hookbridge.migrate.fates import LOSING
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
+_NO_NAME = "AttributeError"
 # These catch that too, but most often stand around whole programs.
 _ALL = frozenset({"Exception", "BaseException"})
 
@@ -40,14 +41,12 @@ def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
         for statement in (one for h in node.handlers for one in h.body):
             if getattr(statement, "module", None) in LOSING:
                 yield statement
+        errors = OF_IMPORTS | {_NO_NAME}
+        has_import = any(catches(h, errors) for h in node.handlers)
+        has_all = any(h.type and _NO_NAME in ast.unparse(h.type) for h in node.handlers)
         for statement in node.body:
             is_import = isinstance(statement, ast.Import | ast.ImportFrom)
-            if (
-                is_import
-                and any(
-                    catches(h, OF_IMPORTS | {"AttributeError"}) for h in node.handlers
-                )
-            ) or any(_names(h, "AttributeError") for h in node.handlers):
+            if has_all or (has_import and is_import):
                 yield statement
     elif isinstance(node, ast.If) and _asks(node.test):
         yield from (*node.body, *node.orelse)
@@ -55,19 +54,9 @@ def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
         yield from (node.body, node.orelse)
 
 
-def _names(handler: ast.ExceptHandler, error: str) -> bool:
-    return handler.type is not None and error in ast.unparse(handler.type)
-
-
 def _asks(test: ast.expr) -> bool:
     """Whether a condition asks for a name of a module, or for a version."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in ("hasattr", "dir"):
-                return True
-        elif isinstance(node, ast.Attribute) and node.attr in (
-            "__version__",
-            "VERSION",
-        ):
-            return True
-    return False
+    nodes = list(ast.walk(test))
+    calls = {getattr(n.func, "id", "") for n in nodes if isinstance(n, ast.Call)}
+    attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    return bool(calls & {"hasattr", "dir"} or attributes & {"__version__", "VERSION"})

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _V1 = "tf.compat.v1"
 # Packages of which other names for a part are followed.
 _FOLLOWED = ("tensorflow", "tf_slim", "hookbridge", "absl")
@@ -129,7 +130,9 @@ class Names:
         # The names among them that this module binds itself.
         self.of_its_own = frozenset(self.bound)
         # The dotted names that the module assigns to, such as `tensorflow.model`.
-        self.written = frozenset(self._written(nodes))
+        stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
+        attributes = (n for n in stored if isinstance(n, ast.Attribute))
+        self.written = frozenset(filter(None, map(self.raw, attributes)))
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
         """Notes what each statement below a node binds, and the scope of each name."""
@@ -141,22 +144,12 @@ class Names:
                     scope.others[child.id] += 1
             elif isinstance(child, ast.Import | ast.ImportFrom):
                 self._import(child, scope)
-            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                inner = self._function(child, scope)
-            elif isinstance(child, ast.ClassDef):
-                scope.others[child.name] += 1
+            elif isinstance(child, ast.arg):
+                scope.others[child.arg] += 1
+            elif isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+                scope.others[getattr(child, "name", "")] += 1
+                inner = Scope(scope) if isinstance(child, _FUNCTIONS) else scope
             self._walk(child, inner)
-
-    def _function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope
-    ) -> Scope:
-        inner = Scope(scope)
-        if not isinstance(node, ast.Lambda):
-            scope.others[node.name] += 1
-        arguments = node.args
-        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            inner.others[one.arg] += 1
-        return inner
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         for _, alias, bound, full in imports(node):
@@ -184,13 +177,6 @@ class Names:
                 if self._top.others[name] == 1 and name not in self._top.imported:
                     self.bound[name] = value
                     self.aliases.add(name)
-
-    def _written(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
-        for node in nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                name = self.raw(node)
-                if name is not None:
-                    yield name
 
     def raw(self, node: ast.AST) -> str | None:
         """The dotted name of an expression as imported, or None."""

@@ -79,14 +79,8 @@ def parse(text: str) -> Notebook:
         parts.append(f"import {_CELL.format(number + 1)}\n{code}")
         borders.append(line)
         line += parts[-1].count("\n")
-    return Notebook(
-        document,
-        "".join(parts),
-        (*codes,),
-        (*borders,),
-        (*lines,),
-        *_layout(document, text),
-    )
+    cells, joined = (tuple(codes), tuple(borders), tuple(lines)), "".join(parts)
+    return Notebook(document, joined, *cells, *_layout(document, text))
 
 
 def _source(cell: dict[str, Any], number: int) -> str:
@@ -104,20 +98,16 @@ def _as_python(code: str, lines: list[str]) -> str | None:
     code = code if code.endswith("\n") or not code else f"{code}\n"
     if _parses(code):
         return code
-    own: list[str] = []
     written = []
     for line in code.split("\n"):
         stripped = line.lstrip()
         if stripped.startswith(_IPYTHON) and not stripped.startswith("%%"):
-            name = _LINE.format(len(lines) + len(own))
-            own.append(stripped)
+            name = _LINE.format(len(lines))
+            lines.append(stripped)
             line = f"{line[: len(line) - len(stripped)]}import {name}"
         written.append(line)
     changed = "\n".join(written)
-    if not _parses(changed):
-        return None
-    lines += own
-    return changed
+    return changed if _parses(changed) else None
 
 
 def _parses(code: str) -> bool:

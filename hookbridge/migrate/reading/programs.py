@@ -10,7 +10,6 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.migrate.findings import Unread
@@ -18,7 +17,6 @@ from hookbridge.migrate.reading.evidence import Evidence, Use
 from hookbridge.migrate.reading.imports import folders_above, imported, link
 from hookbridge.migrate.reading.modules import Module, find_files, read_module
 
-MAX_FILES = 2000
 # Names may come through as many modules.
 _MAX_LINKS = 10
 
@@ -110,8 +108,8 @@ class Programs:
     ) -> None:
         self.given, self.modules = list(modules), list(modules)
         self._roots = roots
-        self._by_path = {module.path: module for module in modules}
-        self._unread: set[str] = set()
+        # A file that cannot be read has no module.
+        self._by_path: dict[str, Module | None] = {m.path: m for m in modules}
         self._imports: dict[Module, dict[str, Module]] = {}
         for module in self.modules:  # grows on the way
             self._imports[module] = dict(self._imported(module))
@@ -138,15 +136,12 @@ class Programs:
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
         for name, file in imported(module, self._roots(module)) if module.file else ():
             path = os.path.realpath(file)
-            if path not in self._by_path and path not in self._unread:
-                part = None if len(self.modules) >= MAX_FILES else read_module(file)
-                if isinstance(part, Module):
-                    self._by_path[path] = part
-                    self.modules.append(part)
-                else:
-                    self._unread.add(path)
-            if path in self._by_path:
-                yield name, self._by_path[path]
+            if path not in self._by_path:
+                part = read_module(file)
+                self._by_path[path] = part if isinstance(part, Module) else None
+                self.modules += [part] if isinstance(part, Module) else []
+            if (module_of_file := self._by_path[path]) is not None:
+                yield name, module_of_file
 
     def _reached(self, main: Module) -> list[Module]:
         modules = {main: None}
@@ -162,50 +157,39 @@ class Programs:
         """Where a module stands in its programs."""
         is_main = module in self._of_main
         is_run = is_main and does_something(module)
-        own = self._imports.get(module, {})
-        meant = self.meaning(module)
-        old = meant.means_old(module.evidence)
-        of_main = self._of_main.get(module, meant)
-        return Place(meant, of_main, old, own, is_main, is_run)
-
-    def meaning(self, module: Module) -> Meaning:
-        """What the programs with a module mean: TensorFlow 1, if one of them does."""
         meanings = self._of.get(module) or [of_files([module.evidence])]
-        return next((one for one in meanings if one.old), meanings[0])
+        # They mean TensorFlow 1, if one of them does.
+        meant = next((one for one in meanings if one.old), meanings[0])
+        of_main, own = self._of_main.get(module, meant), self._imports[module]
+        old = meant.means_old(module.evidence)
+        return Place(meant, of_main, old, own, is_main, is_run)
 
 
 def read_programs(
     paths: Iterable[str | os.PathLike[str]],
 ) -> tuple[Programs, list[Unread]]:
     """Reads files and folders, and the modules that they import."""
-    modules: list[Module] = []
-    unread: list[Unread] = []
     paths = list(paths)
-    for path in find_files(paths):
-        module = read_module(Path(path))
-        if isinstance(module, Unread):
-            unread.append(module)
-        else:
-            modules.append(module)
+    files = [read_module(path) for path in find_files(paths)]
+    modules = [file for file in files if isinstance(file, Module)]
+    unread = [file for file in files if isinstance(file, Unread)]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     return Programs(modules, lambda m: folders_above(m.file, tops)), unread
 
 
 def is_script(module: Module) -> bool:
     """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
-    if module.notebook is not None:
-        return True
-    for statement in module.tree.body:
-        if isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test):
-            return True
-        if isinstance(statement, ast.Expr) and _called(statement).endswith("app.run"):
-            return True
-    return False
+    return module.notebook is not None or any(
+        _called(statement).endswith("app.run")
+        or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
+        for statement in module.tree.body
+    )
 
 
-def _called(statement: ast.Expr) -> str:
-    call = statement.value
-    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+def _called(statement: ast.stmt) -> str:
+    call = getattr(statement, "value", None)
+    is_call = isinstance(statement, ast.Expr) and isinstance(call, ast.Call)
+    return ast.unparse(call.func) if is_call else ""
 
 
 def does_something(module: Module) -> bool:
@@ -221,7 +205,7 @@ def does_something(module: Module) -> bool:
         last = statement.end_lineno or statement.lineno
         if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
             return True
-        if isinstance(statement, ast.Expr) and (name := _called(statement)):
+        if name := _called(statement):
             is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
             imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
             if imported_one.startswith("tensorflow") and not is_setting:

@@ -95,7 +95,7 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     lines = [line for _, held in pairs for line in held or ()]
     staying = [one.alias for one, held in pairs if held is None]
     if staying:
-        rest = ast.Import(staying)
+        rest: ast.stmt = ast.Import(staying)
         if isinstance(node, ast.ImportFrom):
             rest = ast.ImportFrom(node.module, staying, 0)
         lines.insert(0, ast.unparse(rest))

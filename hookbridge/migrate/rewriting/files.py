@@ -7,7 +7,6 @@ import dataclasses
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,6 @@ class FileRewrite:
 
     module: Module
     result: Rewritten
-    is_evidence: bool = False  # whether the file says itself that it means TensorFlow 1
 
     @property
     def path(self) -> Path:
@@ -66,8 +64,7 @@ def rewrite_files(
             done = rewrite_module(
                 module, programs.place(module), names, *choice, guests
             )
-            says_so = means_old_alone(module.evidence)
-            yield FileRewrite(module, _shown(done, module), says_so)
+            yield FileRewrite(module, _shown(done, module))
         except ValueError as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
@@ -93,46 +90,34 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     interrupted here can be run again. Mode, encoding and line ends stay. A file that
     changed since it was read, or cannot be written, raises before any is replaced.
     """
-    staged: list[tuple[FileRewrite, str]] = []
-    try:
-        for done in sorted(plan, key=lambda d: d.is_evidence):
-            staged.append((done, _stage(done)))
-        while staged:
-            done, beside = staged[0]
-            os.replace(beside, os.path.realpath(done.path))
-            staged.pop(0)
+    staged: list[tuple[FileRewrite, Path, Path]] = []
+    with contextlib.ExitStack() as stack:
+        for done in sorted(plan, key=lambda d: means_old_alone(d.module.evidence)):
+            path = Path(os.path.realpath(done.path))
+            beside = path.with_name(f".{path.name}.{os.getpid()}")
+            stack.callback(beside.unlink, missing_ok=True)
+            if reason := _stage(done, path, beside):
+                raise errors.UnwritableError(
+                    f"{os.fspath(done.path)} {reason}; no file was changed. Run the "
+                    "rewrite again."
+                )
+            staged.append((done, path, beside))
+        for done, path, beside in staged:
+            os.replace(beside, path)
             yield done.path
-    finally:
-        for _, beside in staged:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
 
 
-def _stage(done: FileRewrite) -> str:
-    """Writes the new text beside the file; returns where."""
-    path = Path(os.path.realpath(done.path))
-    name = os.fspath(done.path)
-    beside = ""
+def _stage(done: FileRewrite, path: Path, beside: Path) -> str:
+    """Writes the new text beside the file; returns why not, or nothing."""
     try:
         text, notebook = done.result.source, done.module.notebook
         text = text if notebook is None else notebook.with_code(text)
-        content = text.encode(done.module.encoding)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            beside = file.name
-            file.write(content)
+        with beside.open("wb") as file:
+            file.write(text.encode(done.module.encoding))
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, beside)
-        if path.read_bytes() == done.module.content:
-            return beside
-        reason = "was changed while it was rewritten"
+        is_same = path.read_bytes() == done.module.content
     except (OSError, UnicodeEncodeError) as e:
-        reason = f"could not be written ({type(e).__name__}: {e})"
-    if beside:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-    raise errors.UnwritableError(
-        f"{name} {reason}; no file was changed. Run the rewrite again."
-    )
+        return f"could not be written ({type(e).__name__}: {e})"
+    return "" if is_same else "was changed while it was rewritten"

@@ -45,7 +45,7 @@ class Rewritten:
 
     Attributes:
       before: the old text.
-      source: the new text; the same object as `before` if there is nothing to do.
+      source: the new text; equal to `before` if there is nothing to do.
       edits: what was changed, by line.
       todos: what is left to a person, with comments in the new text.
     """

@@ -75,31 +75,27 @@ def rewrite_module(
     guests: Mapping[str, str],
 ) -> Rewritten:
     """The rewrite of one module; `guests` has the guest classes of other files."""
-    before = text = module.text
+    before = module.text
     becomes_v1 = place.means_old and any(V1 in rule.codes for rule in rules)
-    if becomes_v1:
-        _provide_v1(module)
     edits: list[Edit] = []
-    findings = lacks(module, place, target)
     codes = frozenset(code for rule in rules for code in rule.codes)
-    for _ in range(MAX_WALKS if rules else 0):
+    for walk in range(MAX_WALKS + 1):
+        if becomes_v1:
+            _provide_v1(module)
+        findings = lacks(module, place, target)
+        # A change of one walk may let a rule do more in the next walk.
+        is_done = walk and not any(finding.code in codes for finding in findings)
+        if is_done or walk == MAX_WALKS or not rules:
+            break
         context = Context(module, place, target, guests, findings, codes)
         changed = _walked(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
-        if changed == text:
+        if changed == module.text:
             break
-        text = changed
-        module = Module(text, module.file)
+        module = Module(changed, module.file)
         link(module, place.own)
-        if becomes_v1:
-            _provide_v1(module)
         place = _rewritten(place, module)
-        findings = lacks(module, place, target)
-        # A change of one walk may let a rule do more in the next walk.
-        if not any(finding.code in codes for finding in findings):
-            break
-    if has_comments:
-        text = results.with_comments(module, findings)
+    text = results.with_comments(module, findings) if has_comments else module.text
     return Rewritten(before, text, tuple(edits), results.comments_of(text))
 
 
