@@ -29,9 +29,7 @@ NAMES: dict[str, str] = table("names")["contrib names"]
 
 def areas_above(path: str) -> bool:
     """Whether a path is an area, or a module above an area or a name of `NAMES`."""
-    return path == "" or any(
-        name == path or name.startswith(f"{path}.") for name in (*AREAS, *NAMES)
-    )
+    return not path or any(f"{n}.".startswith(f"{path}.") for n in (*AREAS, *NAMES))
 
 
 @functools.cache

@@ -104,12 +104,11 @@ def _of_estimator(name: str, prefix: str, target: Target) -> Fate | None:
         v1 = name.replace("tf.", f"{_V1}.", 1)
         return Fate("V1_NAME", v1) if target.has(v1) else Fate("MISSING")
     rest = name[len(prefix) + 1 :]
-    first = rest.partition(".")[0]
-    in_v1 = has_estimator(rest, v1=True)
-    if rest and not in_v1 and not has_estimator(rest):
+    is_v1 = not has_estimator(rest)
+    if is_v1 and not has_estimator(rest, v1=True):
         return _NEVER
-    is_v1 = prefix == f"{_V1}.estimator" and (not rest or first in OTHER_IN_V1)
-    is_v1 = is_v1 or (bool(rest) and not has_estimator(rest))
+    if prefix == f"{_V1}.estimator":
+        is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
     return Fate("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
 
 

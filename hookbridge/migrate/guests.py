@@ -105,12 +105,13 @@ def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
     called = {last_name(call.func) for call in calls}
     words = {keyword.arg for call in calls for keyword in call.keywords}
     asks = [call for call in calls if last_name(call.func) == "SessionRunArgs"]
+    asked = {keyword.arg for call in asks for keyword in call.keywords}
     texts = [n.value for n in inside if isinstance(n, ast.Constant)]
     return {
         "methods": [n for n in methods if n in HOOK_METHODS or n.startswith("on_")],
         "adds_ops": "begin" in methods and _makes_ops(methods["begin"]),
-        "fetches": any(call.args or _has(call, "fetches") for call in asks),
-        "feeds": any(_has(call, "feed_dict") or len(call.args) > 1 for call in asks),
+        "fetches": "fetches" in asked or any(call.args for call in asks),
+        "feeds": "feed_dict" in asked or any(len(call.args) > 1 for call in asks),
         "uses_session": "session" in attributes
         or bool({"run", "run_step_fn"} & called and "end" in methods),
         "stops": "request_stop" in called or "stop_training" in attributes,
@@ -122,17 +123,12 @@ def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
     }
 
 
-def _has(call: ast.Call, name: str) -> bool:
-    return any(keyword.arg == name for keyword in call.keywords)
-
-
 def _makes_ops(begin: ast.FunctionDef) -> bool:
     """Whether `begin` calls TensorFlow for more than look-ups."""
-    looks_up = ("get_", "Timer")
     return any(
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
-        and not n.func.attr.startswith(looks_up)
+        and not n.func.attr.startswith(("get_", "Timer"))
         and ast.unparse(n.func).partition(".")[0] in ("tf", "v1", "tf1", "tensorflow")
         for n in ast.walk(begin)
     )

@@ -25,9 +25,10 @@ def missing(name: str, target: Target) -> tuple[str, bool]:
     """
     installed = ".".join(map(str, compat.installed_tf_version()))
     place = _tensorflow() if target.version == installed else None
+    if place is None:
+        return "", False
     parts = name.split(".")[1:]
-    for number, part in enumerate(parts if place is not None else ()):
-        assert place is not None
+    for number, part in enumerate(parts):
         if place.is_file():
             return ("" if _has(place, part) else ".".join(parts[number:])), True
         inside = place / part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +12,7 @@ from hookbridge.migrate.fates import fate
 from hookbridge.migrate.findings import Finding, Report, sort_key
 from hookbridge.migrate.reading.evidence import Use
 from hookbridge.migrate.reading.modules import Module
-from hookbridge.migrate.reading.names import Import, as_v1, canonical, imports, uses
+from hookbridge.migrate.reading.names import as_v1, canonical, imports, uses
 from hookbridge.migrate.reading.programs import Place, read_programs
 from hookbridge.migrate.target import NEWEST, Target, table
 
@@ -33,6 +34,7 @@ _CALLS: dict[str, tuple[str, str]] = {
 _READERS = frozenset(table("names")["queue readers"].split())
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
+_V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -103,16 +105,12 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             yield module.finding(node, outcome.code, name, outcome.way_out)
     alone = module.evidence.old or module.evidence.leftover
     if is_old and not alone and meaning.old:
+        name, way = f"TensorFlow 1: {meaning.old}", _V1_IMPORT
         imported = (one for node in module.nodes for one in imports(node))
-        for one in [one for one in imported if _is_of_tensorflow(one)][:1]:
-            way = "`import tensorflow.compat.v1 as tf`"
-            name = f"TensorFlow 1: {meaning.old}"
-            yield module.finding(one.node, "V1_FILE", name, way)
-
-
-def _is_of_tensorflow(one: Import) -> bool:
-    """Whether it imports TensorFlow itself, or a name from there."""
-    return getattr(one.node, "module", one.full) == "tensorflow"
+        modules = ((getattr(one.node, "module", one.full), one) for one in imported)
+        wholes = (one.node for name, one in modules if name == "tensorflow")
+        for first in itertools.islice(wholes, 1):
+            yield module.finding(first, "V1_FILE", name, way)
 
 
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:

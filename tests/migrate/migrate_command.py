@@ -1,13 +1,15 @@
-"""The command `hookbridge migrate`, in this process."""
+"""The command `hookbridge migrate` and a rewrite of files, in this process."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import pytest
 
 from hookbridge.cli import main
+from hookbridge.migrate.rewriting import files
 
 Output: TypeAlias = pytest.CaptureFixture[str]
 
@@ -18,6 +20,15 @@ class Done(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def in_place(*paths: Path) -> list[files.FileRewrite]:
+    """Rewrites files and folders; returns what was read."""
+    found = list(files.rewrite_files(paths))
+    plan = [done for done in found if isinstance(done, files.FileRewrite)]
+    assert len(plan) == len(found), found
+    list(files.write_all([done for done in plan if done.result.changed]))
+    return plan
 
 
 def command(output: Output, *words: str | os.PathLike[str]) -> Done:

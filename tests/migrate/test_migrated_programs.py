@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -25,10 +24,10 @@ import program_table
 import pytest
 from fork_server import ForkServer
 from left_files import files_of
+from migrate_command import in_place
 from migrated import NATIVE, PROGRAMS, RECORDED, numbers, told
 
 from hookbridge.compat import installed_tf_version
-from hookbridge.migrate.rewriting import files
 from hookbridge.migrate.target import NEWEST
 from hookbridge.run import doctor
 
@@ -127,11 +126,8 @@ def ran(server: ForkServer, folder: Path, left: int, *words: str) -> Ran:
 
 
 def rewritten(server: ForkServer, folder: Path) -> Ran:
-    plan = list(files.rewrite_files([folder]))
-    found = [done for done in plan if isinstance(done, files.FileRewrite)]
-    assert len(found) == len(plan), plan
-    list(files.write_all([done for done in found if done.result.changed]))
-    return ran(server, folder, sum(len(done.result.todos) for done in found))
+    left = sum(len(done.result.todos) for done in in_place(folder))
+    return ran(server, folder, left)
 
 
 def unedited(server: ForkServer, folder: Path) -> Ran:
@@ -218,11 +214,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(program_table.PROGRAMS_DIR, folder)
     mains = [program.file for program in program_table.PROGRAMS.values()]
     own = {folder / main.partition("/")[0] for main in mains}
-    for done in files.rewrite_files(sorted(own)):
-        assert isinstance(done, files.FileRewrite), done
-        assert not done.result.todos
-        if done.result.changed:
-            list(files.write_all([done]))
+    assert not any(done.result.todos for done in in_place(*sorted(own)))
     return folder
 
 
@@ -263,14 +255,11 @@ def test_whole_programs_run_without_a_launcher(
     done = whole_runs[name].result()
     assert done.returncode == 0, done.stderr[-3000:]
     recorded = json.loads(program_table.RECORDED.read_text("utf-8"))[name]
-    was = [(key, float(loss)) for key, loss in recorded["losses"]]
-    now = [
-        (key, float(loss))
-        for key, loss in program_table.losses_of(done.stdout, done.stderr)
-    ]
-    assert [key for key, _ in now] == [key for key, _ in was]
-    for (key, loss), (_, before) in zip(now, was, strict=True):
-        assert math.isclose(loss, before, rel_tol=RELATIVE, abs_tol=ABSOLUTE), key
+    now = program_table.losses_of(done.stdout, done.stderr)
+    assert [key for key, _ in now] == [key for key, _ in recorded["losses"]]
+    losses = [float(loss) for _, loss in recorded["losses"]]
+    found = [float(loss) for _, loss in now]
+    assert found == pytest.approx(losses, rel=RELATIVE, abs=ABSOLUTE)
     # This compares the steps too: the names of checkpoints have them.
     left = without_shards(files_of(moved.parent / name))
     assert left == without_shards(recorded["files"])

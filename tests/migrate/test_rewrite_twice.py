@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from migrate_command import in_place
 from migrated import PROGRAMS
 from test_rewrites import HEADER, cases
 
 from hookbridge import migrate
-from hookbridge.migrate.rewriting import files
 
 ONE_TENSORFLOW = True
 TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})
@@ -121,21 +121,11 @@ def test_what_the_first_rewrite_changes_decides_nothing(
 
 def is_changed_once(folder: Path) -> bool:
     """Rewrites a folder twice; whether the first time has changed anything."""
-    changed = rewrite(folder)
+    is_changed = any(done.result.changed for done in in_place(folder))
     before = {path: path.read_text() for path in folder.iterdir()}
-    assert not rewrite(folder)
+    assert not any(done.result.changed for done in in_place(folder))
     assert {path: path.read_text() for path in folder.iterdir()} == before
-    return bool(changed)
-
-
-def rewrite(folder: Path) -> list[files.FileRewrite]:
-    """Rewrites a folder; returns what was changed."""
-    found = list(files.rewrite_files([folder]))
-    plan = [d for d in found if isinstance(d, files.FileRewrite)]
-    assert len(plan) == len(found), found
-    changed = [done for done in plan if done.result.changed]
-    list(files.write_all(changed))
-    return changed
+    return is_changed
 
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.py")), ids=lambda p: p.stem)

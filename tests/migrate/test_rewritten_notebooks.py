@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from migrate_command import in_place
 
 from hookbridge import migrate
 from hookbridge.migrate.findings import Unread
@@ -33,12 +34,6 @@ def notebook(path: Path, *cells: dict[str, Any], indent: int | None = 1) -> Path
     return path
 
 
-def rewritten(path: Path) -> files.FileRewrite:
-    (done,) = files.rewrite_files([path])
-    assert isinstance(done, files.FileRewrite), done
-    return done
-
-
 def sources(path: Path) -> list[str]:
     cells = json.loads(path.read_text("utf-8"))["cells"]
     return ["".join(one["source"]) for one in cells]
@@ -53,7 +48,7 @@ def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None
         *(cell(broken), cell(""), cell(magic)),
     )
     before = json.loads(path.read_text("utf-8"))
-    list(files.write_all([rewritten(path)]))
+    in_place(path)
     new = [
         *("# Title", IMPORTS.replace("as tf", "as tf\nimport hookbridge as hb"), bash),
         *(USE.replace("tf.", "hb."), broken, "", magic.replace("tf.", "hb.")),
@@ -63,7 +58,7 @@ def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None
     for one in (*before["cells"], *after["cells"]):
         one.pop("source")
     assert after == before
-    assert not rewritten(path).result.changed
+    assert not in_place(path)[0].result.changed
     assert [p.name for p in tmp_path.iterdir()] == ["a.ipynb"]
 
 
@@ -71,36 +66,24 @@ def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None
 def test_other_lines_of_the_file_stay_as_they_are(
     tmp_path: Path, indent: int | None
 ) -> None:
-    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE), indent=indent)
+    one_text = {**cell(""), "source": USE}
+    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), one_text, indent=indent)
     before = path.read_text("utf-8")
-    done = rewritten(path)
-    assert done.module.notebook is not None
-    assert done.module.notebook.with_code(done.result.before) == before
-    with pytest.raises(ValueError, match="cannot be distinguished"):
-        done.module.notebook.with_code("# cell 1\nx = 1\n")
-    list(files.write_all([done]))
-    added = json.dumps("import hookbridge as hb\n")
-    lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
-    between = ", " if indent is None else ",\n" + " " * 4 * indent
-    assert lines.replace(f"{added}{between}", "") == before
-
-
-def test_the_diff_shows_code_and_cells(tmp_path: Path) -> None:
-    path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), cell(USE))
-    assert rewritten(path).result.diff("a.ipynb") == (
+    (done,) = in_place(path)
+    assert done.result.diff("a.ipynb") == (
         "--- a/a.ipynb\n+++ b/a.ipynb\n@@ -1,6 +1,7 @@\n # cell 1\n"
         " %matplotlib inline\n import tensorflow as tf\n+import hookbridge as hb\n"
         " !pip install tf_slim\n # cell 2\n"
         "-config = tf.estimator.RunConfig()\n+config = hb.estimator.RunConfig()\n"
     )
-
-
-def test_a_source_that_is_one_text_stays_one(tmp_path: Path) -> None:
-    one = {**cell(""), "source": f"import tensorflow as tf\n{USE}"}
-    path = notebook(tmp_path / "a.ipynb", one)
-    list(files.write_all([rewritten(path)]))
-    document = json.loads(path.read_text("utf-8"))
-    assert document["cells"][0]["source"].endswith("hb.estimator.RunConfig()")
+    assert done.module.notebook is not None
+    assert done.module.notebook.with_code(done.result.before) == before
+    with pytest.raises(ValueError, match="cannot be distinguished"):
+        done.module.notebook.with_code("# cell 1\nx = 1\n")
+    added = json.dumps("import hookbridge as hb\n")
+    lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
+    between = ", " if indent is None else ",\n" + " " * 4 * indent
+    assert lines.replace(f"{added}{between}", "") == before
 
 
 @pytest.mark.parametrize(
@@ -115,8 +98,8 @@ def test_a_source_that_is_one_text_stays_one(tmp_path: Path) -> None:
 def test_what_is_left_alone(tmp_path: Path, code: str) -> None:
     path = notebook(tmp_path / "a.ipynb", cell(code))
     before = path.read_bytes()
-    done = rewritten(path)
-    assert not done.result.changed
+    (done,) = files.rewrite_files([path])
+    assert isinstance(done, files.FileRewrite) and not done.result.changed
     list(files.write_all([done]))
     assert path.read_bytes() == before
 
@@ -143,6 +126,6 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(tmp_path: Path) -> N
     empty = notebook(tmp_path / "a.ipynb")
     text = notebook(tmp_path / "b.ipynb", cell("# tf.placeholder", "markdown"))
     for path in (empty, text):
-        assert not rewritten(path).result.changed
+        assert not in_place(path)[0].result.changed
         assert not migrate.scan([path]).findings
         assert not doctor.diagnose([path], "2.21").found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -150,14 +151,22 @@ def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
         assert (done.code, done.err.count("\n")) == (2, 1)
 
 
-def test_tensorflow_is_not_needed(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(HOOKS)
+def test_neither_tensorflow_nor_a_terminal_with_all_letters_is_needed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "program.py").write_text(f"{HOOKS}tf.estimator.RunConfig('\u00e9')\n")
     code = (
         "import sys; sys.modules['tensorflow'] = None\n"
         "from hookbridge.cli import main\n"
-        "for word in ('scan', 'rewrite'):\n"
-        "    main(['migrate', word, sys.argv[1]])\n"
+        "for words in (['scan'], ['rewrite', '--write']):\n"
+        "    assert main(['migrate', *words, sys.argv[1]]) == 0\n"
     )
-    words = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert "HOOK_CLASS  Rate" in done.stdout and "1 would change" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert "HOOK_CLASS  Rate" in done.stdout and "1 rewritten" in done.stdout
+    text = (tmp_path / "program.py").read_text("utf-8")
+    assert "hb.estimator.RunConfig('\u00e9')" in text

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
+from migrate_command import in_place
 
 from hookbridge import migrate
 from hookbridge.migrate.reading.programs import read_programs
-from hookbridge.migrate.rewriting import files
 from hookbridge.run import doctor
 
 ONE_TENSORFLOW = True
@@ -41,16 +41,11 @@ def test_rewritten_files_run_as_one_program(
     name: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
     folder = write(tmp_path, name)
-    for done in files.rewrite_files([folder]):
-        assert isinstance(done, files.FileRewrite)
-        assert not done.result.todos
-        if done.result.changed:
-            list(files.write_all([done]))
+    assert not any(done.result.todos for done in in_place(folder))
     ended = fork_server.run("main.py", folder=folder, **ENVIRONMENT)
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert set(texts_of(name)[1]) <= set(ended.stdout.splitlines())
-    again = list(files.rewrite_files([folder]))
-    assert not any(d.result.edits for d in again if isinstance(d, files.FileRewrite))
+    assert not any(done.result.edits for done in in_place(folder))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -110,9 +105,6 @@ def test_a_main_file_has_the_switches_of_its_own_program(tmp_path: Path) -> None
         "from tensorflow import keras, estimator\n"
         "if __name__ == '__main__':\n    estimator.RunConfig(keras)\n"
     )
-    for changed in (True, False):
-        done = list(files.rewrite_files([tmp_path]))
-        found = [d for d in done if isinstance(d, files.FileRewrite) and d.result.edits]
-        assert bool(found) is changed
-        list(files.write_all(found))
+    for is_changed in (True, False):
+        assert any(done.result.edits for done in in_place(tmp_path)) is is_changed
     assert "TF_USE_LEGACY_KERAS" in (tmp_path / "part.py").read_text()

@@ -98,9 +98,8 @@ def examine(
     kinds = _kinds(nodes, names, guarded)
     for kind, name, line in sorted(kinds, key=lambda one: one[2]):
         first_uses.setdefault(kind, Use(name, file, line))
-    plain = {canonical(name) for name in names.written}
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
-    short = {name.replace("tf.compat.v1.", "tf.", 1) for name in plain}
+    short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
     return Evidence(**first_uses, written=written)
 

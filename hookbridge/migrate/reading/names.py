@@ -86,20 +86,18 @@ class Scope:
 
     def __init__(self, above: Scope | None = None) -> None:
         # `{name: the dotted names that imports give it}`.
-        self.imported: dict[str, list[str]] = {}
+        self.imported: dict[str, dict[str, None]] = {}
         # Names that are bound in another way as well.
         self.others: Counter[str] = Counter()
         self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
         """Notes what an import gives to a name."""
-        held = self.imported.setdefault(name, [])
-        if dotted not in held:
-            held.append(dotted)
+        self.imported.setdefault(name, {})[dotted] = None
 
     def value(self, name: str) -> str | None:
         """What an import of this scope gives to a name, if that is certain."""
-        names = self.imported.get(name, [])
+        names = list(self.imported.get(name, ()))
         # `try: import tensorflow.compat.v1 as tf` and its fallback.
         for prefixes in (("tensorflow.compat.v1",), _FOLLOWED):
             if len(names) > 1:

@@ -60,13 +60,6 @@ class Context:
         self._lines = split_lines(self.text)
         self._starts = [0, *accumulate(map(len, self._lines))]
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
-        # Before Python 3.12 the places of nodes in f-strings may be wrong.
-        self._in_texts = {
-            inner
-            for node in module.nodes
-            if isinstance(node, ast.JoinedStr)
-            for inner in ast.walk(node)
-        }
 
     def keep_aliases(self) -> None:
         """Notes aliases of names that change: only the alias changes, not its uses."""
@@ -144,11 +137,17 @@ class Context:
         first, end = span
         if any(first < e and f < end for f, e, _ in self._changes):
             return False  # the next walk sees what is there then
-        if node in self._in_texts and self.code(node) != ast.unparse(node):
+        if self._is_in_text(node) and self.code(node) != ast.unparse(node):
             return False
         self._changes.append((first, end, text))
         self.note(rule, node, self.text[first:end], text)
         return True
+
+    def _is_in_text(self, node: ast.AST) -> bool:
+        """Whether its place may be wrong, as in f-strings before Python 3.12."""
+        while not isinstance(node, ast.JoinedStr | ast.stmt) and node in self.parents:
+            node = self.parents[node]
+        return isinstance(node, ast.JoinedStr)
 
     def note(self, rule: str, node: Any, old: str, new: str) -> None:
         """Notes an edit."""
