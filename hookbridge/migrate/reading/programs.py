@@ -187,9 +187,8 @@ def is_script(module: Module) -> bool:
 
 
 def _called(statement: ast.stmt) -> str:
-    call = getattr(statement, "value", None)
-    is_call = isinstance(statement, ast.Expr) and isinstance(call, ast.Call)
-    return ast.unparse(call.func) if is_call else ""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
 
 
 def does_something(module: Module) -> bool:
