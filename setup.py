@@ -48,7 +48,6 @@ PACKAGES = [
     "hookbridge.loops",
     "hookbridge.loops.clusters",
     "hookbridge.loops.group_stop",
-    "hookbridge.loops.sessions",
     "hookbridge.loops.tasks",
     "hookbridge.loops.towers",
     "hookbridge.migrate",

@@ -127,7 +127,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     ),
     "`num_ps='2'`; expected an integer of at least 0": call(LocalCluster, num_ps="2"),
     "`num_workers=None`; expected an integer": call(LocalCluster, num_workers=None),
-    "`chief='no'`; expected a bool": call(LocalCluster, chief="no"),
+    "`chief='no'` of type `str`; expected a bool": call(LocalCluster, chief="no"),
     "the command 'python train.py', whose program cannot be found": call(
         LocalCluster().run, "python train.py"
     ),
@@ -164,7 +164,6 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         model=model(),
         verbose="loud",  # type: ignore[arg-type]
     ),
-    "`joins='x'` of type `str`; expected a bool": call(GroupStopHook, joins="x"),
     "`session_config=5` of type `int`; expected a `ConfigProto`": call(
         SessionCluster, session_config=5
     ),

@@ -35,7 +35,7 @@ _ATTRIBUTES = {
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
     "hookbridge/loops/group_stop/hook.py": "a field of our own `StepWatch`",
-    "hookbridge/loops/sessions/callable_session.py": "a field of our own class",
+    "hookbridge/loops/callable_session.py": "a field of our own class",
     "hookbridge/run/execute.py": "the names that Python itself gives to `__main__`",
     "hookbridge/run/tracebacks.py": "`sys.excepthook`, once the error was shown",
     "hookbridge/testing/recording.py": "Keras's mark on a function of our own",

@@ -7,8 +7,8 @@
 
 The names are looked up on first use: importing this does not import TensorFlow.
 
-Reading order: `steps` and `towers`; `own_loop` and `own_logs`; then `clusters`,
-`group_stop`, `tasks`; `sessions`.
+Reading order: `callable_session`; `towers`; `own_loop` and `own_logs`; then `clusters`,
+`group_stop`, `tasks`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from hookbridge.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.cluster import ClusterConfig as ClusterConfig
+    from hookbridge.loops.callable_session import (
+        CallableSessionHook as CallableSessionHook,
+    )
+    from hookbridge.loops.callable_session import training_session as training_session
     from hookbridge.loops.clusters.parameter_server import (
         parameter_server_strategy as parameter_server_strategy,
     )
@@ -33,12 +37,6 @@ if TYPE_CHECKING:
     )
     from hookbridge.loops.group_stop.hook import GroupStopHook as GroupStopHook
     from hookbridge.loops.own_loop import OwnLoop as OwnLoop
-    from hookbridge.loops.sessions.callable_session import (
-        CallableSessionHook as CallableSessionHook,
-    )
-    from hookbridge.loops.sessions.callable_session import (
-        training_session as training_session,
-    )
     from hookbridge.loops.tasks.local_cluster import LocalCluster as LocalCluster
     from hookbridge.loops.towers.devices import session_config as session_config
     from hookbridge.loops.towers.devices import tower_devices as tower_devices

@@ -157,7 +157,7 @@ def _import_all() -> None:
     import tensorflow  # noqa: F401
 
     import hookbridge as hb
-    from hookbridge.loops.sessions import callable_session  # noqa: F401
+    from hookbridge.loops import callable_session  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.replicate_model_fn)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.slow
+ONE_TENSORFLOW = True
 
 NOISE = (
     "I0000 00:00:1795.778361   14471 port.cc:153] oneDNN custom operations are on.",
@@ -51,9 +52,7 @@ def test_noise_is_in_the_files_alone_and_a_warning_is_said_once(tmp_path: Path) 
     assert len(out.splitlines()) == 1 + 2 * len(SHOWN)
     for task in ("chief_0", "worker_0"):
         assert (tmp_path / f"{task}.log").read_text().splitlines() == LINES
-
-
-def test_a_user_who_sets_the_level_sees_all() -> None:
+    # A user who sets the level sees all.
     shown = environment(TF_CPP_MIN_LOG_LEVEL="0")
     out = subprocess.check_output(command(PRINTS), env=shown, text=True)
     assert len(out.splitlines()) == 1 + 2 * (len(SHOWN) + len(NOISE))

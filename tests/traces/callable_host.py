@@ -15,10 +15,7 @@ from unittest import mock
 
 import tensorflow as tf
 
-from hookbridge.loops.sessions.callable_session import (
-    CallableSession,
-    CallableSessionHook,
-)
+from hookbridge.loops.callable_session import CallableSession, CallableSessionHook
 
 v1 = tf.compat.v1
 

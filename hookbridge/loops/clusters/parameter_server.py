@@ -18,8 +18,12 @@ from hookbridge.adapters.parameter_server.exit import end_with_threads
 from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.clusters.lost_servers import shorten_log
-from hookbridge.loops.clusters.strategy_server import PROTOCOL, serve, tell_servers
+from hookbridge.loops.clusters.strategy_server import (
+    PROTOCOL,
+    serve,
+    shorten_log,
+    tell_servers,
+)
 from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, waiting
 from hookbridge.loops.tasks.server import answers
 
@@ -172,12 +176,17 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     liveness.look()
 
     is_over = threading.Event()
+    error = errors.TaskLostError(
+        f"All workers are gone{lasting(lost_secs)}: {_names(config, workers)}; "
+        "expected one at least that computes steps. See what they printed, and start "
+        "the job again: it goes on from its last checkpoint."
+    )
 
     def follow() -> None:
         while not is_over.wait(min(max(lost_secs / 10, POLL_SECS), FOLLOW_SECS)):
             liveness.look()
             is_lost = len(liveness.away(lost_secs)) == len(workers)
-            PREEMPTED.lost = _lost(config, workers, lost_secs) if is_lost else None
+            PREEMPTED.lost = error if is_lost else None
 
     def end() -> None:
         is_over.set()
@@ -186,16 +195,6 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     atexit.register(end)
-
-
-def _lost(
-    config: ClusterConfig, workers: Sequence[tuple[str, int]], secs: float
-) -> errors.TaskLostError:
-    return errors.TaskLostError(
-        f"All workers are gone{lasting(secs)}: {_names(config, workers)}; expected one "
-        "at least that computes steps. See what they printed, and start the job "
-        "again: it goes on from its last checkpoint."
-    )
 
 
 def _stop_on_sigterm() -> None:

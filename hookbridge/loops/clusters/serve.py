@@ -6,16 +6,16 @@ import contextlib
 import math
 import threading
 import time
-from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import Ending, code_handle, left_queue, stop_job
+from hookbridge.loops.group_stop.board import Ending, Notes, left_note, stop_job
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.tasks.ports import Liveness, is_listening
+from hookbridge.loops.tasks.server import own_device
 from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.2
@@ -62,53 +62,38 @@ def _serve(
     liveness = Liveness(config, tasks)
     began = looked = time.monotonic()
     chief_left: float | None = None
-    own = f"/job:ps/task:{config.task_index}"
-    with tf.Graph().as_default():
-        ends = [left_queue(config.task_index, *task).is_closed() for task in tasks]
-        code = tf.raw_ops.ReadVariableOp(
-            resource=code_handle("ps", config.task_index), dtype=tf.int64
-        )
-        session = tf.compat.v1.Session(
-            target, config=tf.compat.v1.ConfigProto(device_filters=[own])
-        )
-        with session:
-            while not all(flags := session.run(ends)):
-                now = time.monotonic()
-                if flags[0] and chief_left is None:
-                    chief_left = now
-                if chief_left is not None:
-                    here = [t for t, has in zip(tasks, flags, strict=True) if not has]
-                    if _is_over_without(here, liveness, now - chief_left):
-                        logging.warning(
-                            "hookbridge: the job is over, and %s never said it had "
-                            "finished.",
-                            ", ".join(f"`{job}` {index}" for job, index in here),
-                        )
-                        return _ending(session, code)
-                elif preempted.is_set():
-                    if not any(is_listening(config, *task) for task in tasks):
-                        reason = "SIGTERM came, and no task trains"
-                        return Ending(reason, exit_codes.PREEMPTED)
-                elif now - looked > LOOK_SECS:
-                    before, looked = looked - began, now
-                    _check(tasks, liveness, now - began, lost_secs, start_secs)
-                    late = before <= SAYS_SO_AFTER_SECS < now - began
-                    if late and not liveness.arrivals:
-                        logging.warning(
-                            "hookbridge: `ps` %d waits for the tasks that train, %g s "
-                            "at most; none has come yet. If the job is over, end it.",
-                            config.task_index,
-                            start_secs,
-                        )
-                time.sleep(POLL_SECS)
-            return _ending(session, code)
-
-
-def _ending(session: Any, read: Any) -> Ending:
-    """The ending with the code that the chief left; one that left none was killed."""
-    code = exit_codes.LOST
-    with contextlib.suppress(tf.errors.FailedPreconditionError):
-        code = int(session.run(read))
+    with contextlib.closing(Notes(target, own_device(config))) as notes:
+        names = [left_note(*task) for task in tasks]
+        while not all(flags := notes.are_written(names)):
+            now = time.monotonic()
+            if flags[0] and chief_left is None:
+                chief_left = now
+            if chief_left is not None:
+                here = [t for t, has in zip(tasks, flags, strict=True) if not has]
+                if _is_over_without(here, liveness, now - chief_left):
+                    logging.warning(
+                        "hookbridge: the job is over, and %s never said it had "
+                        "finished.",
+                        ", ".join(f"`{job}` {index}" for job, index in here),
+                    )
+                    break
+            elif preempted.is_set():
+                if not any(is_listening(config, *task) for task in tasks):
+                    reason = "SIGTERM came, and no task trains"
+                    return Ending(reason, exit_codes.PREEMPTED)
+            elif now - looked > LOOK_SECS:
+                before, looked = looked - began, now
+                _check(tasks, liveness, now - began, lost_secs, start_secs)
+                late = before <= SAYS_SO_AFTER_SECS < now - began
+                if late and not liveness.arrivals:
+                    logging.warning(
+                        "hookbridge: `ps` %d waits for the tasks that train, %g s "
+                        "at most; none has come yet. If the job is over, end it.",
+                        config.task_index,
+                        start_secs,
+                    )
+            time.sleep(POLL_SECS)
+        code = int(notes.read(names[0]) or exit_codes.LOST)
     return Ending("the job is over and not done; see what its chief printed", code)
 
 

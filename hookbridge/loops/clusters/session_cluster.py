@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
@@ -13,31 +12,27 @@ import tensorflow as tf
 from hookbridge import errors, exit_codes
 from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.callable_session import training_session
 from hookbridge.loops.clusters import serve as serving
 from hookbridge.loops.group_stop.around_session import (
     FinishedSession,
     end_with,
     gated,
-    one_exit_code,
     stop_by,
-    stop_is_no_error,
     stop_of_all,
-    terminate,
 )
-from hookbridge.loops.group_stop.evaluator import JobEnd, marking
-from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook, fail_fast
+from hookbridge.loops.group_stop.evaluator import ending_together
+from hookbridge.loops.group_stop.hook import MemberHook, StepEndHook, fail_fast
 from hookbridge.loops.group_stop.member import (
     LOST_SECS,
     START_SECS,
     GroupStop,
     GroupStopped,
 )
-from hookbridge.loops.sessions.callable_session import training_session
-from hookbridge.loops.tasks import tf1_flags
+from hookbridge.loops.tasks import jobs
 from hookbridge.loops.tasks.jobs import check_roles, trainers
 from hookbridge.loops.tasks.ports import check_own_port
 from hookbridge.loops.tasks.server import own_device, start_server, task_session_config
-from hookbridge.loops.tasks.signals import on_sigterm
 
 v1 = tf.compat.v1
 
@@ -130,7 +125,7 @@ class SessionCluster:
           errors.InvalidArgumentError: such a cluster or task cannot exist; the
             message names the flag.
         """
-        config = tf1_flags.config_of(ps_hosts, worker_hosts, job_name, task_index)
+        config = jobs.config_of(ps_hosts, worker_hosts, job_name, task_index)
         return cls(config, **options)
 
     @property
@@ -222,17 +217,9 @@ class SessionCluster:
             failed (`hookbridge.exit_codes`).
         """
         group = self._group
-        stop = GroupStopHook(self.config, group=group)
-        terminated = functools.partial(terminate, group)
+        stop = MemberHook(group, joins=False)
         folder = options.get("checkpoint_dir")
-        marks = marking(group, folder and str(folder))
-        end = JobEnd(str(folder), self.config) if folder else None
-        if end is not None:
-            group.over_with = end.over_with
-        ends = contextlib.ExitStack()
-        ends.enter_context(one_exit_code(group))
-        ends.enter_context(self._leaving())
-        with ends, on_sigterm(terminated), marks, stop_is_no_error(group):
+        with ending_together(group, folder and str(folder), self._leave):
             with stop_of_all(group):
                 options["scaffold"] = gated(options.get("scaffold"), group)
                 try:
@@ -253,14 +240,10 @@ class SessionCluster:
             with stop_of_all(group), session, stop_of_all(group):
                 yield session
 
-    @contextlib.contextmanager
-    def _leaving(self) -> Iterator[None]:
+    def _leave(self) -> None:
         """Without `with SessionCluster()`, this task leaves when its session ends."""
-        try:
-            yield
-        finally:
-            if not self._entered:
-                self._group.leave()
+        if not self._entered:
+            self._group.leave()
 
     def serve(self) -> None:
         """Serves as a parameter server until the job is over.

@@ -1,13 +1,14 @@
-"""A worker or server of `ParameterServerStrategy`: it serves until its chief ends."""
+"""A task of `ParameterServerStrategy` that serves, and what the chief says of it."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import functools
+import logging
 import os
+import re
 import time
-from typing import Any
 
 import tensorflow as tf
 
@@ -16,7 +17,7 @@ from hookbridge.adapters.parameter_server.exit import exit_code
 from hookbridge.cluster import ClusterConfig
 from hookbridge.exit_threads import ExitThreads
 from hookbridge.loops.group_stop.around_session import end_with
-from hookbridge.loops.group_stop.board import CALL_MS, code_handle
+from hookbridge.loops.group_stop.board import CALL_MS, Notes
 from hookbridge.loops.tasks.ports import is_listening
 
 POLL_SECS = 0.5
@@ -25,6 +26,7 @@ LOST_SECS = 2.0
 # How long the chief may take from its last wait to the start of its own server.
 HANDOVER_SECS = 10.0
 PROTOCOL = "grpc"
+CODE = "exit_code"  # the note on each server: the exit code of the job
 
 
 def serve(config: ClusterConfig, *, start_secs: float) -> None:
@@ -39,7 +41,6 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         protocol=PROTOCOL,
         config=tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads),
     )
-    job_code = _Code(config, config.task_type, config.task_index)
     chief = f"chief at {config.cluster['chief'][0]}"
     last_seen, allowed_secs = time.monotonic(), start_secs
     lost = f"no {chief} came within {start_secs:g} s"
@@ -48,7 +49,7 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
         if is_listening(config, "chief", 0):
             last_seen, allowed_secs = time.monotonic(), HANDOVER_SECS
             lost = f"the {chief} ended before it began the job"
-        elif (code := job_code.read()) not in (None, exit_codes.LOST):
+        elif (code := _job_code(config)) not in (None, exit_codes.LOST):
             end_with(code, f"the {chief} has ended; see what it printed")
             del server
             raise SystemExit(exit_codes.DONE)
@@ -59,6 +60,18 @@ def serve(config: ClusterConfig, *, start_secs: float) -> None:
             if time.monotonic() - last_seen > limit:
                 end_with(exit_codes.LOST, lost)
         time.sleep(POLL_SECS)
+
+
+def _job_code(config: ClusterConfig) -> int | None:
+    """What the chief has told this server; None if nothing."""
+    task = (config.task_type, config.task_index)
+    with (
+        contextlib.suppress(tf.errors.OpError),
+        contextlib.closing(_notes(config, *task)) as notes,
+    ):
+        text = notes.read(CODE)
+        return None if text is None else int(text)
+    return None
 
 
 def tell_servers(config: ClusterConfig) -> None:
@@ -73,8 +86,11 @@ def tell_servers(config: ClusterConfig) -> None:
 
     def tell(task: tuple[str, int], code: int) -> None:
         if is_listening(config, *task):
-            with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                _Code(config, *task).write(code)
+            with (
+                contextlib.suppress(tf.errors.OpError, RuntimeError),
+                contextlib.closing(_notes(config, *task)) as notes,
+            ):
+                notes.write(CODE, code)
 
     def tell_all(threads: ExitThreads, code: int) -> None:
         calls = [functools.partial(tell, task, code) for task in tasks]
@@ -85,36 +101,45 @@ def tell_servers(config: ClusterConfig) -> None:
     atexit.register(lambda: tell_all(at_exit, exit_code()))
 
 
-class _Code:
-    """The exit code of the job, as a variable in the server of one task."""
+def _notes(config: ClusterConfig, job: str, index: int) -> Notes:
+    """A connection to the server of one task."""
+    target = f"{PROTOCOL}://{config.cluster[job][index]}"
+    return Notes(target, f"/job:{job}/task:{index}", open_ms=CALL_MS)
 
-    def __init__(self, config: ClusterConfig, job: str, index: int) -> None:
-        device = f"/job:{job}/task:{index}"
-        self._graph = tf.Graph()
-        with self._graph.as_default(), tf.device(device):
-            handle = code_handle(job, index)
-            self._value = tf.compat.v1.placeholder(tf.int64, [])
-            self._write = tf.raw_ops.AssignVariableOp(
-                resource=handle, value=self._value
+
+# Found in every record of the coordinator about a failed step.
+_RECORDS = re.compile(r"Remote function on worker|error when processing closure")
+_DERIVED = "This derived error is ignored"  # another record says what failed
+_SERVER = re.compile(r"remote target /job:ps/replica:0/task:(\d+)")
+
+
+def shorten_log(config: ClusterConfig) -> None:
+    """Shows on the terminal only one line for each lost server.
+
+    The user's own handlers, for example of files, get every record.
+    """
+    logger = tf.get_logger()
+    # The first record about each server; several threads write them.
+    first: dict[int, logging.LogRecord] = {}
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        server = _SERVER.search(text)
+        if not _RECORDS.search(text) or not (server or _DERIVED in text):
+            return True
+        if server and first.setdefault(int(server[1]), record) is record:
+            index = int(server[1])
+            logger.error(
+                "hookbridge: parameter server %d (%s) is lost, which ends the fit. See "
+                "what it printed, and start the job again: it goes on from its last "
+                "checkpoint.",
+                index,
+                config.cluster["ps"][index],
             )
-            self._read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64)
-        self._target = f"{PROTOCOL}://{config.cluster[job][index]}"
-        self._config = tf.compat.v1.ConfigProto(
-            device_filters=[device], operation_timeout_in_ms=CALL_MS
-        )
+        # A filter of the terminal's handlers would miss those that are made later.
+        for handler in (*logger.handlers, *logging.getLogger().handlers):
+            if type(handler) is not logging.StreamHandler:
+                handler.handle(record)
+        return False
 
-    def write(self, code: int) -> None:
-        """Writes it."""
-        self._run(self._write, {self._value: code})
-
-    def read(self) -> int | None:
-        """What the chief has written."""
-        with contextlib.suppress(tf.errors.OpError):
-            return int(self._run(self._read))
-        return None
-
-    def _run(self, fetch: Any, feeds: Any = None) -> Any:
-        with tf.compat.v1.Session(
-            self._target, graph=self._graph, config=self._config
-        ) as session:
-            return session.run(fetch, feeds)
+    logger.addFilter(is_shown)

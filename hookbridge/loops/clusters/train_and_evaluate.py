@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import Any
 
@@ -13,23 +12,17 @@ from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
-from hookbridge.loops.group_stop.around_session import (
-    one_exit_code,
-    stop_is_no_error,
-    stop_of_all,
-    terminate,
-)
+from hookbridge.loops.group_stop.around_session import stop_of_all
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
-    marking,
+    ending_together,
     stop_from_outside,
 )
-from hookbridge.loops.group_stop.hook import GroupStopHook, StepEndHook
+from hookbridge.loops.group_stop.hook import MemberHook, StepEndHook
 from hookbridge.loops.group_stop.member import GroupStop
 from hookbridge.loops.tasks.jobs import check_jobs
 from hookbridge.loops.tasks.server import own_target
-from hookbridge.loops.tasks.signals import on_sigterm
 
 
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
@@ -92,18 +85,12 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
 
     group = GroupStop(config)
     model_dir = str(estimator.model_dir)
-    group.over_with = JobEnd(model_dir, config).over_with
-    stop = GroupStopHook(config, group=group, joins=True)
+    stop = MemberHook(group, joins=True)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     spec = train_spec._replace(hooks=tuple(hooks))
     target = own_target(config)
-    with contextlib.ExitStack() as ends:
-        ends.enter_context(one_exit_code(group))
-        ends.callback(group.leave, target)
-        ends.enter_context(marking(group, model_dir))
-        ends.enter_context(stop_is_no_error(group))
-        ends.enter_context(on_sigterm(functools.partial(terminate, group)))
-        ends.enter_context(stop_of_all(group, target))
+    leave = functools.partial(group.leave, target)
+    with ending_together(group, model_dir, leave), stop_of_all(group, target):
         return estimator_lib.train_and_evaluate(estimator, spec, eval_spec)
     return None
 

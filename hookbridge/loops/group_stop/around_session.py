@@ -54,13 +54,6 @@ def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
     group.request(f"{type(error).__name__}: {error}", exit_codes.of_error(error))
 
 
-@contextlib.contextmanager
-def one_exit_code(group: GroupStop) -> Iterator[None]:
-    """Ends the process at the end of the block, if the job is not done."""
-    yield
-    end_with(group.code, group.reason)
-
-
 def end_with(code: int, reason: str | None) -> None:
     """Ends this process unless the code is 0, and says why."""
     if code:

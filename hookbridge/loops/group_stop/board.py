@@ -1,9 +1,7 @@
-"""The state that the processes of a job share about its end, on parameter server 0.
+"""What the processes of a job write for each other on its parameter servers.
 
-It consists of queues and handles in a container of their own and in graphs of their
-own. So the model and its checkpoints get no variable, and the user's graph gets only
-`token_ops`. A closed queue is a signal, such as a stop: all processes that wait on the
-queue wake up at once when it is closed.
+Notes and signals are in a container of their own and in graphs of their own. So the
+model and its checkpoints get no variable, and the user's graph gets only `token_ops`.
 """
 
 from __future__ import annotations
@@ -11,18 +9,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from hookbridge import exit_codes
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.close import limit_close
-from hookbridge.loops.tasks.server import own_device
+from hookbridge.loops.tasks.server import limit_close, own_device
 
 CONTAINER = "hookbridge"
 CALL_MS = 5_000
 CLOSE_SECS = 0.5
+FIRST = "/job:ps/task:0"
 # The shared name that `SyncReplicasOptimizer` gives its queue.
 SYNC_TOKENS = b"sync_token_q"
 
@@ -41,9 +40,7 @@ def token_ops(graph: Any) -> list[Any]:
             (dtype,) = op.get_attr("component_types")
             with tf.device(op.device), tf.control_dependencies(None):
                 step = tf.cast(tf.compat.v1.train.get_global_step(graph), dtype)
-                enqueue = tf.raw_ops.QueueEnqueueV2(
-                    handle=op.outputs[0], components=[step]
-                )
+                enqueue = _raw.QueueEnqueueV2(handle=op.outputs[0], components=[step])
             ops.append(enqueue)
     return ops
 
@@ -54,109 +51,40 @@ class Ending(NamedTuple):
     reason: str
     code: int = exit_codes.DONE
 
-    def to_text(self) -> str:
-        """One text for both."""
-        return f"{self.code} {self.reason}"
 
-    @classmethod
-    def of_text(cls, text: bytes) -> Ending:
-        """What `to_text` wrote."""
-        code, _, reason = text.decode(errors="replace").partition(" ")
-        return cls(reason, int(code))
+class Notes:
+    """Texts by name on the server of a task, for all that reach it.
 
-
-class StopBoard:
-    """The shared state of one job; one object in each process.
-
-    Servers may outlive a job. Each job on them has a number, its generation. The chief
-    takes the next number when it finds that the last job was stopped.
+    The server keeps them until its process ends. The session has this target, and waits
+    only for the tasks that `filters` names.
     """
 
-    def __init__(self, target: str, config: ClusterConfig) -> None:
-        self._graph = tf.Graph()
+    def __init__(
+        self, target: str, task: str, filters: Sequence[str] = (), open_ms: int = 0
+    ) -> None:
+        self._task = task
         self._lock = threading.Lock()
-        with self._graph.as_default():
-            with tf.device("/job:ps/task:0"):
-                self._generation = self._handle("generation", tf.int64)
-                self._reason = self._handle("reason", tf.string)
-            self._text = tf.compat.v1.placeholder(tf.string, shape=[])
-            self._number = tf.compat.v1.placeholder(tf.int64, shape=[])
-            self._set_generation = self._set(self._generation, self._number)
-            self._set_reason = self._set(self._reason, self._text)
-            self._get_generation = _raw.ReadVariableOp(
-                resource=self._generation, dtype=tf.int64
-            )
-            self._get_reason = _raw.ReadVariableOp(
-                resource=self._reason, dtype=tf.string
-            )
-            self._leave = [
-                (
-                    self._set(code_handle("ps", index), self._number),
-                    left_queue(index, config.task_type, config.task_index).close(),
-                )
-                for index in range(len(config.cluster["ps"]))
-            ]
-        # This session waits only for the parameter servers.
-        own = tf.compat.v1.ConfigProto(device_filters=["/job:ps", own_device(config)])
-        self._session = tf.compat.v1.Session(target, graph=self._graph, config=own)
-        # A training session that closes slowly delays the close of this one too.
-        limit_close(self._session, CLOSE_SECS)
+        self._graph = tf.Graph()
+        config = tf.compat.v1.ConfigProto(
+            device_filters=filters or [task], operation_timeout_in_ms=open_ms
+        )
+        self._session = tf.compat.v1.Session(target, graph=self._graph, config=config)
 
-    def generation(self) -> int:
-        """The number of the job on these servers; 0 before the first."""
+    def write(self, name: str, text: object, task: str = "") -> None:
+        """Writes a note, in place of an earlier one, also on another server."""
+        ops = self._note(name, task or self._task)
+        self._run(ops.write, {ops.text: str(text)})
+
+    def read(self, name: str) -> str | None:
+        """The text of a note; None if nobody has written it."""
         try:
-            return int(self._run(self._get_generation))
+            return bytes(self._run(self._note(name, self._task).read)).decode()
         except tf.errors.FailedPreconditionError:
-            return 0
+            return None
 
-    def begin(self, generation: int) -> None:
-        """Begins a job; stops of earlier generations have no effect on it."""
-        self._run(self._set_generation, {self._number: generation})
-
-    def is_stopped(self, generation: int) -> bool:
-        """Whether that job was stopped."""
-        return bool(self._run(self._queue("stop", generation).closed))
-
-    def stop(self, generation: int, ending: Ending) -> Ending:
-        """Stops the job; returns how the first stop ends it."""
-        if self.is_stopped(generation):
-            return self.ending()
-        self._run(self._set_reason, {self._text: ending.to_text()})
-        self._run(self._queue("stop", generation).close)
-        return ending
-
-    def ending(self) -> Ending:
-        """How the job was stopped."""
-        with contextlib.suppress(tf.errors.OpError):
-            return Ending.of_text(bytes(self._run(self._get_reason)))
-        return Ending("no reason is known", exit_codes.LOST)
-
-    def wait(self, name: str, generation: int, timeout_secs: float) -> bool:
-        """Waits for `"stop"` or `"ready"`; returns whether it came in time."""
-        try:
-            self._run(
-                self._queue(name, generation).wait, timeout_ms=int(timeout_secs * 1000)
-            )
-        except tf.errors.OutOfRangeError:  # it is closed
-            return True
-        except tf.errors.DeadlineExceededError:
-            pass
-        return False
-
-    def ready(self, generation: int) -> None:
-        """Tells that the chief has initialised the variables."""
-        self._run(self._queue("ready", generation).close)
-
-    def leave(self, code: int | None) -> None:
-        """Tells every parameter server that this task no longer needs it.
-
-        The chief also tells the exit code of the job.
-        """
-        for note, close in self._leave:
-            with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                if code is not None:
-                    self._run(note, {self._number: code})
-                self._run(close)
+    def are_written(self, names: Sequence[str]) -> list[bool]:
+        """Whether somebody has written each note."""
+        return list(self._run([self._note(n, self._task).is_written for n in names]))
 
     def close(self) -> None:
         """Ends the connection and all calls that wait in it."""
@@ -167,26 +95,115 @@ class StopBoard:
         options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_ms)
         return self._session.run(fetch, feeds, options=options)
 
-    def _handle(self, name: str, dtype: Any) -> Any:
-        return _raw.VarHandleOp(
-            dtype=dtype, shape=[], container=CONTAINER, shared_name=name
-        )
+    @functools.cache  # noqa: B019 - lives as long as the graph
+    def _note(self, name: str, task: str) -> _Note:
+        with self._lock, self._graph.as_default(), tf.device(task):
+            handle = _raw.VarHandleOp(
+                dtype=tf.string, shape=[], container=CONTAINER, shared_name=name
+            )
+            text = tf.compat.v1.placeholder(tf.string, shape=[])
+            return _Note(
+                text,
+                _raw.AssignVariableOp(resource=handle, value=text),
+                _raw.ReadVariableOp(resource=handle, dtype=tf.string),
+                _raw.VarIsInitializedOp(resource=handle),
+            )
 
-    def _set(self, handle: Any, value: Any) -> Any:
-        return _raw.AssignVariableOp(resource=handle, value=value)
+
+class _Note(NamedTuple):
+    """The operations of one note."""
+
+    text: Any
+    write: Any
+    read: Any
+    is_written: Any
+
+
+def left_note(job: str, index: int) -> str:
+    """The name of a task's note on each parameter server that it has left.
+
+    That of the chief has the exit code of the job.
+    """
+    return f"left_{job}_{index}"
+
+
+class StopBoard(Notes):
+    """The shared state of one job's end; one object in each process.
+
+    Servers may outlive a job. Each job on them has a number, its generation. The chief
+    takes the next number when it finds that the last job was stopped.
+    """
+
+    def __init__(self, target: str, config: ClusterConfig) -> None:
+        # This session waits only for the parameter servers.
+        super().__init__(target, FIRST, ["/job:ps", own_device(config)])
+        # A training session that closes slowly delays the close of this one too.
+        limit_close(self._session, CLOSE_SECS)
+        self._own = left_note(config.task_type, config.task_index)
+        self._servers = len(config.cluster["ps"])
+
+    def generation(self) -> int:
+        """The number of the job on these servers; 0 before the first."""
+        return int(self.read("generation") or 0)
+
+    def begin(self, generation: int) -> None:
+        """Begins a job; stops of earlier generations have no effect on it."""
+        self.write("generation", generation)
+
+    def ending(self, generation: int) -> Ending | None:
+        """How that job was stopped; None if it was not."""
+        text = self.read(f"stop_{generation}")
+        if text is None:
+            return None
+        code, _, reason = text.partition(" ")
+        return Ending(reason, int(code))
+
+    def stop(self, generation: int, ending: Ending) -> Ending:
+        """Stops the job; returns how the first stop ends it."""
+        first = self.ending(generation)
+        if first is None:
+            self.write(f"stop_{generation}", f"{ending.code} {ending.reason}")
+            self._run(self._signal(generation)[1])
+        return first or ending
+
+    def wait_for_stop(self, generation: int, timeout_secs: float) -> Ending | None:
+        """Waits for a stop, which wakes all that wait at once; None if none came."""
+        wait, _ = self._signal(generation)
+        try:
+            self._run(wait, timeout_ms=int(timeout_secs * 1000))
+        except tf.errors.OutOfRangeError:  # it is closed
+            return self.ending(generation)
+        except tf.errors.DeadlineExceededError:
+            pass
+        return None
+
+    def is_ready(self, generation: int) -> bool:
+        """Whether the chief has initialised the variables."""
+        return self.read(f"ready_{generation}") is not None
+
+    def ready(self, generation: int) -> None:
+        """Tells that the chief has initialised the variables."""
+        self.write(f"ready_{generation}", "")
+
+    def leave(self, code: int) -> None:
+        """Tells every parameter server that this task no longer needs it."""
+        for index in range(self._servers):
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                self.write(self._own, code, f"/job:ps/task:{index}")
 
     @functools.cache  # noqa: B019 - lives as long as the graph
-    def _queue(self, name: str, generation: int) -> _Signal:
+    def _signal(self, generation: int) -> tuple[Any, Any]:
+        """A queue that stays empty: a dequeue waits until it is closed."""
         with (
             self._lock,
             self._graph.as_default(),
-            tf.device("/job:ps/task:0"),
+            tf.device(FIRST),
             self._graph.container(CONTAINER),
         ):
             queue = tf.queue.FIFOQueue(
-                1, [tf.bool], shapes=[()], shared_name=f"{name}_{generation}"
+                1, [tf.bool], shapes=[()], shared_name=f"stopped_{generation}"
             )
-            return _Signal(queue.dequeue(), queue.close(), queue.is_closed())
+            return queue.dequeue(), queue.close()
 
 
 def stop_job(target: str, config: ClusterConfig, ending: Ending) -> bool:
@@ -199,28 +216,3 @@ def stop_job(target: str, config: ClusterConfig, ending: Ending) -> bool:
         return generation > 0
     finally:
         board.close()
-
-
-class _Signal(NamedTuple):
-    """A queue that stays empty: a dequeue waits until the queue is closed."""
-
-    wait: Any
-    close: Any
-    closed: Any
-
-
-def code_handle(job: str, index: int) -> Any:
-    """A variable on the server of a task: the exit code of the job."""
-    with tf.device(f"/job:{job}/task:{index}"):
-        return _raw.VarHandleOp(
-            dtype=tf.int64, shape=[], container=CONTAINER, shared_name="exit_code"
-        )
-
-
-def left_queue(server: int, job: str, index: int) -> Any:
-    """A queue on parameter server `server`; a task closes it when it leaves."""
-    graph = tf.compat.v1.get_default_graph()
-    with tf.device(f"/job:ps/task:{server}"), graph.container(CONTAINER):
-        return tf.queue.FIFOQueue(
-            1, [tf.bool], shapes=[()], shared_name=f"left_{job}_{index}"
-        )

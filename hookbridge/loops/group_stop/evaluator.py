@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -17,11 +18,16 @@ from hookbridge import errors, exit_codes
 from hookbridge.adapters.state import storage
 from hookbridge.arguments import lasting, path, seconds
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.around_session import end_with
+from hookbridge.loops.group_stop.around_session import (
+    end_with,
+    stop_is_no_error,
+    terminate,
+)
 from hookbridge.loops.group_stop.board import Ending, stop_job
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.loops.tasks import ports
 from hookbridge.loops.tasks.server import own_target
+from hookbridge.loops.tasks.signals import on_sigterm
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5
@@ -59,6 +65,30 @@ def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
         raise
     if writes:
         write_marker(str(model_dir), Ending(group.reason or "it ended", group.code))
+
+
+@contextlib.contextmanager
+def ending_together(
+    group: GroupStop, model_dir: str | None, leave: Callable[[], None]
+) -> Iterator[None]:
+    """Around the training of a task: how it ends, and how it ends with the job.
+
+    SIGTERM ends it, `leave` is called after it, and the process ends if the job is not
+    done. Evaluators of `model_dir` see the end.
+    """
+    if model_dir:
+        look = JobEnd(model_dir, group.config).over_with
+        group.over_with = look
+    try:
+        with (
+            on_sigterm(functools.partial(terminate, group)),
+            marking(group, model_dir),
+            stop_is_no_error(group),
+        ):
+            yield
+    finally:
+        leave()
+    end_with(group.code, group.reason)
 
 
 def read_marker(model_dir: str) -> str | None:

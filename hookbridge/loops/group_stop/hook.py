@@ -12,12 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
-from hookbridge.loops.group_stop.close import limit_close
 from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.loops.tasks.server import own_target
+from hookbridge.loops.tasks.server import limit_close, own_target
 from hookbridge.patching import InstanceMethods
 
 v1 = tf.compat.v1
@@ -41,33 +39,19 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     Args:
       config: the cluster; None takes `TF_CONFIG`.
-      group: this process's part in the stop; None makes one that ends with the
-        session.
-      joins: whether `begin` joins the job.
 
     Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or an argument is of
-        another type.
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or `config` is of another
+        type.
       errors.ClusterError: in `begin`, a parameter server or the chief is not there in
         time.
     """
 
-    def __init__(
-        self,
-        config: ClusterConfig | None = None,
-        *,
-        group: GroupStop | None = None,
-        joins: bool | None = None,
-    ) -> None:
+    def __init__(self, config: ClusterConfig | None = None) -> None:
         self._config = ClusterConfig.of(config)
-        if group is not None:
-            instance("group", group, GroupStop, "the `GroupStop` of this process")
-        if joins is not None:
-            instance("joins", joins, bool, "a bool, or None")
-        self._own = group is None
-        self._joins = self._own if joins is None else joins
+        self._joins = self._leaves = True
         fail_fast()
-        self.group = group or GroupStop(self._config)
+        self.group = GroupStop(self._config)
 
     def begin(self) -> None:
         """Joins the job and, on a worker, waits for the chief."""
@@ -115,8 +99,17 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Stops the other processes, since this session ends."""
         self.group.step.began = None
         self.group.request("its session ended")
-        if self._own:
+        if self._leaves:
             self.group.leave()
+
+
+class MemberHook(GroupStopHook):
+    """The hook of a group that does not end with the session, and may be joined."""
+
+    def __init__(self, group: GroupStop, *, joins: bool) -> None:
+        super().__init__(group.config)
+        self.group = group
+        self._joins, self._leaves = joins, False
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

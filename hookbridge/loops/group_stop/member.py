@@ -124,10 +124,9 @@ class GroupStop:
         if self._board is None or self.config.is_chief:
             return
         deadline = time.monotonic() + self._start_secs
-        while not self._guarded(
-            lambda board: board.wait("ready", self._generation, POLL_SECS)
-        ):
+        while not self._guarded(lambda board: board.is_ready(self._generation)):
             self.check()
+            time.sleep(0.2)
             if time.monotonic() > deadline:
                 raise errors.TaskLostError(
                     f"The chief has not initialised the variables within "
@@ -174,8 +173,8 @@ class GroupStop:
         """Waits a while for a stop of the job; returns whether it was stopped."""
         board = self._board
         assert board is not None
-        if board.wait("stop", self._generation, POLL_SECS):
-            self.stop_here(*board.ending())
+        if ending := board.wait_for_stop(self._generation, POLL_SECS):
+            self.stop_here(*ending)
         return self.stopped
 
     def leave(self, target: str = "") -> None:
@@ -192,7 +191,7 @@ class GroupStop:
         # After an error a server may be gone. Then calls would not return, so the
         # connection stays open.
         if self._board is not None and self.error is None:
-            self._board.leave(self.code if self.config.is_chief else None)
+            self._board.leave(self.code)
             self._board.close()
 
     def _board_of_servers(self, target: str) -> StopBoard | None:
@@ -226,24 +225,23 @@ class GroupStop:
         began = time.monotonic()
         while True:
             number = board.generation()
-            stopped = number and board.is_stopped(number)
+            ending = board.ending(number) if number else None
             waited = time.monotonic() - began
             if self.config.is_chief:
-                preempted = stopped and exit_codes.may_retry(board.ending().code)
+                preempted = ending is not None and exit_codes.may_retry(ending.code)
                 if preempted and waited < LEAVING_SECS:
                     # The servers of that job are about to end, with its queues. Then
                     # the next call fails.
                     time.sleep(0.2)
                     continue
-                if not number or stopped:
+                if not number or ending is not None:
                     number += 1
                     board.begin(number)
                 return number
-            if number and not stopped:
+            if number and ending is None:
                 return number
-            if stopped and waited > LATE_SECS:
-                reason, code = board.ending()
-                self.stop_here(f"the job was over: {reason}", code)
+            if ending is not None and waited > LATE_SECS:
+                self.stop_here(f"the job was over: {ending.reason}", ending.code)
                 return number
             if waited > self._start_secs:
                 raise self.lost([self.config.chief], self._start_secs)

@@ -1,10 +1,14 @@
-"""Whether the tasks of a cluster can train together."""
+"""Whether the tasks of a cluster can train together; clusters by the flags of TF1."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from hookbridge import errors
+from hookbridge.arguments import shown
 from hookbridge.cluster import ClusterConfig
-from hookbridge.cluster_checks import CHIEF_TYPES, TASK_TYPES
+from hookbridge.cluster_checks import CHIEF_TYPES, TASK_TYPES, check_addresses
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
@@ -53,3 +57,77 @@ def _no_server(config: ClusterConfig) -> errors.InvalidArgumentError:
         "'ps': the workers share their variables through parameter servers. Add one, "
         "or leave TF_CONFIG out to train in one process."
     )
+
+
+_EXAMPLE = (
+    "For example --ps_hosts=host0:2222 --worker_hosts=host1:2222,host2:2222 "
+    "--job_name=worker --task_index=0."
+)
+
+
+def config_of(
+    ps_hosts: str | Iterable[str] | None,
+    worker_hosts: str | Iterable[str] | None,
+    job_name: str | None,
+    task_index: int | str | None,
+) -> ClusterConfig:
+    """The cluster that the flags describe; without hosts the job is local."""
+    jobs = {"ps": _hosts("ps", ps_hosts), "worker": _hosts("worker", worker_hosts)}
+    lists = {job: hosts for job, hosts in jobs.items() if hosts}
+    if not lists and not job_name:
+        return ClusterConfig()
+    for job in jobs:
+        if job not in lists:
+            raise errors.InvalidArgumentError(
+                f"Received no --{job}_hosts; expected the addresses of all tasks. "
+                f"{_EXAMPLE}"
+            )
+    cluster = check_addresses(lists, {job: f"--{job}_hosts" for job in lists}, _EXAMPLE)
+    if job_name not in cluster:
+        raise errors.InvalidArgumentError(
+            f"Received --job_name={shown(job_name)}; expected 'ps' or 'worker'. "
+            f"{_EXAMPLE}"
+        )
+    tasks = len(cluster[job_name])
+    if isinstance(task_index, str) and task_index.isdecimal():
+        task_index = int(task_index)
+    is_number = isinstance(task_index, int) and not isinstance(task_index, bool)
+    if not is_number or not 0 <= int(task_index or 0) < tasks:
+        raise errors.InvalidArgumentError(
+            f"Received --task_index={shown(task_index)}; expected an integer from 0 to "
+            f"{tasks - 1}, since --{job_name}_hosts has {tasks}. {_EXAMPLE}"
+        )
+    return ClusterConfig(cluster, job_name, int(task_index or 0))
+
+
+def flags_of(config: ClusterConfig) -> list[str]:
+    """The flags of one task; a chief becomes the first worker."""
+    cluster = config.cluster
+    if config.task_type not in cluster:
+        raise errors.InvalidArgumentError(
+            f"Received a task {config.task_type!r}; expected a chief, workers and "
+            "parameter servers: the flags of TF1 programs know no other."
+        )
+    chiefs = [host for job in CHIEF_TYPES for host in cluster.get(job, ())]
+    workers = [*chiefs, *cluster.get("worker", ())]
+    is_worker = config.task_type == "worker"
+    return [
+        f"--ps_hosts={','.join(cluster.get('ps', ()))}",
+        f"--worker_hosts={','.join(workers)}",
+        f"--job_name={'ps' if config.task_type == 'ps' else 'worker'}",
+        f"--task_index={config.task_index + (len(chiefs) if is_worker else 0)}",
+    ]
+
+
+def _hosts(job: str, value: Any) -> list[Any]:
+    """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [host.strip() for host in value.split(",")] if value.strip() else []
+    if not isinstance(value, Iterable):
+        raise errors.InvalidArgumentError(
+            f"Received --{job}_hosts={shown(value)}; expected addresses with commas "
+            f"between them. {_EXAMPLE}"
+        )
+    return list(value)

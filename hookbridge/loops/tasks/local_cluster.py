@@ -18,9 +18,9 @@ from hookbridge.arguments import instance, positive, seconds, shown, writable
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks import guard as guard_lib
 from hookbridge.loops.tasks.guard import Guard
+from hookbridge.loops.tasks.jobs import flags_of
 from hookbridge.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.loops.tasks.output import Outputs
-from hookbridge.loops.tasks.tf1_flags import flags_of
 
 POLL_SECS = 0.05
 # How long the output of ended tasks may take: a process that has left its group may
@@ -74,10 +74,7 @@ class LocalCluster:
                     f"{MOST_TASKS}."
                 )
         for name in ("chief", "evaluator", "tf1_flags", "group_stop"):
-            if not isinstance(getattr(self, name), bool):
-                raise errors.InvalidArgumentError(
-                    f"Received `{name}={shown(getattr(self, name))}`; expected a bool."
-                )
+            instance(name, getattr(self, name), bool, "a bool")
         seconds("grace_secs", self.grace_secs)
         instance("log_dir", self.log_dir, (str, os.PathLike), "a folder, or no text")
 

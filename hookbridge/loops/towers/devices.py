@@ -17,12 +17,12 @@ MOST_TOWERS = 1024
 
 
 def tower_devices(
-    num_towers: int, devices: Sequence[str] | None = None
+    num_towers: int | None, devices: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """The device of each tower.
 
     Args:
-      num_towers: how many towers.
+      num_towers: how many towers; None makes one on each of `devices` or GPUs, or one.
       devices: devices to use, one for each tower, for example
         `["/device:GPU:0", "/device:GPU:1"]`. None takes the GPUs if there are any,
         and logical CPU devices otherwise.
@@ -33,17 +33,13 @@ def tower_devices(
         or `devices` is malformed, or names a device that this machine does not have.
     """
     count = positive("num_towers", num_towers)
-    if count is None:
-        raise errors.InvalidArgumentError(
-            "Received num_towers=None; expected an integer of at least 1."
-        )
-    if count > MOST_TOWERS:
+    if count is not None and count > MOST_TOWERS:
         raise errors.InvalidArgumentError(
             f"Received num_towers={shown(num_towers)}; expected at most {MOST_TOWERS}."
         )
     if devices is not None:
         check_devices(devices)
-        if len(devices) != num_towers:
+        if count not in (None, len(devices)):
             raise errors.InvalidArgumentError(
                 f"Received num_towers={num_towers} and {len(devices)} devices "
                 f"({', '.join(devices)}); expected one device for each tower. Leave "
@@ -53,7 +49,8 @@ def tower_devices(
     import tensorflow as tf
 
     gpus = len(tf.config.list_physical_devices("GPU"))
-    if 0 < gpus < num_towers:
+    count = count or gpus or 1
+    if 0 < gpus < count:
         raise errors.InvalidArgumentError(
             f"Received num_towers={num_towers}; expected at most {gpus}, the number "
             "of GPUs here. Towers on the CPU or several on one GPU have to be asked "
@@ -81,24 +78,19 @@ def check_devices(devices: Any) -> None:
             spec = tf.DeviceSpec.from_string(name)
         except (ValueError, AttributeError, TypeError):
             spec = tf.DeviceSpec()
-        if spec.device_type is None:
-            raise errors.InvalidArgumentError(
-                f"Received the device {shown(name)} in `devices`; expected the name of "
-                'a device, such as "/device:GPU:0" or "/device:CPU:1".'
-            )
         if spec.device_type == "CPU" or spec.job is not None:
             continue
         # A physical device may be several logical ones.
         here = sum(
             len(tf.config.get_logical_device_configuration(device) or [device])
-            for device in tf.config.list_physical_devices(spec.device_type)
+            for device in tf.config.list_physical_devices(spec.device_type or "none")
         )
         if (spec.device_index or 0) >= here:
+            # TensorFlow would run the tower somewhere else.
             raise errors.InvalidArgumentError(
                 f"Received the device {shown(name)} in `devices`; expected one that is "
-                f"here, of which {here} are of the type {spec.device_type}. Without "
-                "it the tower would run somewhere else. Leave `devices` out to have "
-                "them chosen."
+                f'here, such as "/device:CPU:1"; {here} are of the type '
+                f"{spec.device_type}. Leave `devices` out to have them chosen."
             )
 
 

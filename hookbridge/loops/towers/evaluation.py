@@ -8,8 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.loops.towers.build import VARIABLE_DEVICE
-from hookbridge.loops.towers.graph_collections import own_collections
+from hookbridge.loops.towers.build import VARIABLE_DEVICE, own_collections
 from hookbridge.loops.towers.inputs import as_pair, num_batches
 from hookbridge.validation import ValidationReport
 

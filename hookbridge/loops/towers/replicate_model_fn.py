@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,15 +13,18 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.arguments import instance, shown, without_arguments
-from hookbridge.loops.towers import merged_specs
-from hookbridge.loops.towers.averaged_updates import apply_averaged
-from hookbridge.loops.towers.batches import fetch_batches, split_any_batch, split_batch
+from hookbridge.arguments import shown, without_arguments
+from hookbridge.loops.towers import spec as specs
+from hookbridge.loops.towers.averaged_updates import (
+    Update,
+    apply_averaged,
+    catch_updates,
+)
 from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
-from hookbridge.loops.towers.deferred_updates import Update, catch_updates
-from hookbridge.loops.towers.devices import check_devices, device_setter, tower_devices
+from hookbridge.loops.towers.devices import device_setter, tower_devices
+from hookbridge.loops.towers.inputs import fetch_batches, split_any_batch, split_batch
+from hookbridge.loops.towers.shared import recorded_local_variables
 from hookbridge.loops.towers.spec import EVAL, TRAIN, TowerSpec
-from hookbridge.loops.towers.variables import recorded_local_variables
 
 # Values of `loss_reduction`: those of hookbridge, of TF 1 and of Keras.
 MEANS = (
@@ -41,13 +45,13 @@ def replicate_model_fn(
     num_towers: int | None = None,
     loss_reduction: str = "mean",
     batches: Batches = "split",
-    variable_device: str = VARIABLE_DEVICE,
 ) -> Callable[..., Any]:
-    """Replicates a `model_fn` over devices, with shared variables.
+    """Replicates a `model_fn` over devices, with shared variables on the CPU.
 
     Each call builds `model_fn` once for each device, on a batch of its own. In TRAIN
-    the gradients of all towers, dense or `IndexedSlices`, are averaged. The first
-    tower's optimizer applies them once; it can be any `tf.compat.v1.train.Optimizer`,
+    the gradients of all towers, dense or `IndexedSlices`, are averaged. Where the
+    caller places variables, such as on parameter servers, they stay. The first tower's
+    optimizer applies the gradients once; it can be any `tf.compat.v1.train.Optimizer`,
     or a Keras 2 optimizer that can update a v1 graph. In EVAL the metrics, and in EVAL
     and PREDICT the predictions, are those of the whole batch. Update ops, summaries,
     hooks and the scaffold are the first tower's. If the model function changes its
@@ -79,8 +83,6 @@ def replicate_model_fn(
         each tower, so a step takes `num_towers` whole batches; fewer batches at the
         end of the data make no step. The features and labels must then come unchanged
         from the dataset. EVAL and PREDICT always split, which loses no example.
-      variable_device: where variables live; a parameter-server placement by the
-        caller stays.
 
     Returns:
       A `model_fn` with the same arguments.
@@ -107,10 +109,10 @@ def replicate_model_fn(
         raise errors.InvalidArgumentError(
             f"Received batches={shown(batches)}; expected 'split' or 'fetch'."
         )
-    instance("variable_device", variable_device, str, "the name of a device")
-    chosen = _devices(devices, num_towers)
+    chosen = tower_devices(num_towers, devices)
     signature = _signature(model_fn)
-    replica = _Replicated(model_fn, chosen, is_mean, batches, variable_device)
+    share = fetch_batches if batches == "fetch" else split_batch
+    replica = _Replicated(model_fn, chosen, is_mean, share)
 
     @functools.wraps(model_fn)
     def replicated(*args: Any, **kwargs: Any) -> Any:
@@ -173,16 +175,6 @@ def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=free)
 
 
-def _devices(devices: Sequence[str] | None, num_towers: int | None) -> tuple[str, ...]:
-    if devices is not None:
-        check_devices(devices)
-        count = len(devices) if num_towers is None else num_towers
-        return tower_devices(count, list(devices))
-    if num_towers is None:
-        num_towers = max(1, len(tf.config.list_physical_devices("GPU")))
-    return tower_devices(num_towers)
-
-
 class _Tower(NamedTuple):
     """The results of one call of the model function."""
 
@@ -191,49 +183,40 @@ class _Tower(NamedTuple):
     local_variables: list[Any]
 
 
+@dataclass(frozen=True)
 class _Replicated:
     """One replicated model function; has no state between calls."""
 
-    def __init__(
-        self,
-        model_fn: Callable[..., Any],
-        devices: tuple[str, ...],
-        is_mean: bool,
-        batches: Batches,
-        variable_device: str,
-    ) -> None:
-        self._model_fn = model_fn
-        self._devices = devices
-        self._mean = is_mean
-        self._share = fetch_batches if batches == "fetch" else split_batch
-        self._variable_device = variable_device
+    model_fn: Callable[..., Any]
+    devices: tuple[str, ...]
+    is_mean: bool
+    share: Callable[[Any, int], list[Any]]
 
     def __call__(self, arguments: dict[str, Any]) -> Any:
         mode = arguments.get("mode", TRAIN)
-        towers = len(self._devices)
-        on_variables = device_setter(self._variable_device, self._variable_device)
+        towers = len(self.devices)
+        on_variables = device_setter(VARIABLE_DEVICE, VARIABLE_DEVICE)
         sizes: list[Any] | None = None
         with tf.compat.v1.device(on_variables):
             batch = tf.nest.map_structure(
                 _as_tensor, (arguments["features"], arguments.get("labels"))
             )
             if mode == TRAIN:
-                shards = self._share(batch, towers)
+                shards = self.share(batch, towers)
             else:
                 shards, sizes = split_any_batch(batch, towers)
         built = build_towers(
             lambda index, shard: self._tower(arguments, shard),
             shards,
-            self._devices,
-            variable_device=self._variable_device,
+            self.devices,
             outputs=_computed,
-            losses_are_added=not self._mean,
+            losses_are_added=not self.is_mean,
         )
         with tf.compat.v1.device(on_variables):
             if mode == TRAIN:
                 apply_averaged(
                     [tower.updates for tower in built],
-                    divisor=float(towers) if self._mean else 1.0,
+                    divisor=float(towers) if self.is_mean else 1.0,
                 )
             return built[0].spec._replace(**self._merged(built, sizes))
 
@@ -244,7 +227,7 @@ class _Replicated:
         mode = own.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
         with catch_updates(graph) as updates, recorded_local_variables() as variables:
-            spec = self._model_fn(**own)
+            spec = self.model_fn(**own)
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
             raise errors.InvalidArgumentError(
@@ -261,27 +244,27 @@ class _Replicated:
             return [getattr(tower.spec, field) for tower in towers]
 
         changed: dict[str, Any] = {
-            "predictions": merged_specs.merged_predictions(of_each("predictions"))
+            "predictions": specs.merged_predictions(of_each("predictions"))
         }
         losses = of_each("loss")
         if losses[0] is not None:
-            if not self._mean:
+            if not self.is_mean:
                 changed["loss"] = tf.add_n(losses)
             elif sizes is None:
-                changed["loss"] = merged_specs.mean(losses)
+                changed["loss"] = specs.mean(losses)
             else:
-                changed["loss"] = merged_specs.weighted_mean(losses, sizes)
+                changed["loss"] = specs.weighted_mean(losses, sizes)
         if isinstance(towers[0].spec, TowerSpec):
             changed["metrics"] = {
-                name: merged_specs.mean([each[name] for each in of_each("metrics")])
+                name: specs.mean([each[name] for each in of_each("metrics")])
                 for name in towers[0].spec.metrics
             }
             return changed
-        changed["export_outputs"] = merged_specs.merged_export_outputs(
+        changed["export_outputs"] = specs.merged_export_outputs(
             of_each("export_outputs")
         )
         if towers[0].spec.mode == EVAL:
-            changed["eval_metric_ops"] = merged_specs.merged_metrics(
+            changed["eval_metric_ops"] = specs.merged_metrics(
                 of_each("eval_metric_ops"),
                 [tower.local_variables for tower in towers],
                 sizes or [],

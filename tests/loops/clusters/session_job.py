@@ -92,7 +92,7 @@ def train(cluster: Any) -> None:
 
 
 def plain(config: Any) -> None:
-    """Trains in TensorFlow's own session, with `GroupStopHook` alone."""
+    """Trains in TensorFlow's own sessions, with `GroupStopHook` alone."""
     jobs, task = config["cluster"], config["task"]
     kind, index = task["type"], task["index"]
     server = tf.distribute.Server(jobs, job_name=kind, task_index=index)
@@ -103,12 +103,14 @@ def plain(config: Any) -> None:
     me = SimpleNamespace(num_workers=len(jobs["worker"]), is_chief=index == 0)
     with tf.Graph().as_default(), v1.device(place):
         train_op, hooks = build(me)
-        with v1.train.MonitoredTrainingSession(
-            server.target,
-            is_chief=me.is_chief,
-            hooks=[Steps(), *hooks, hb.loops.GroupStopHook()],
-            config=v1.ConfigProto(device_filters=["/job:ps", own]),
-        ) as session:
+        filters = v1.ConfigProto(device_filters=["/job:ps", own])
+        options = {"master": server.target, "config": filters}
+        options["hooks"] = [Steps(), *hooks, hb.loops.GroupStopHook()]
+        if me.is_chief:  # it initialises the variables
+            made = v1.train.SingularMonitoredSession(**options)
+        else:
+            made = v1.train.MonitoredTrainingSession(is_chief=False, **options)
+        with made as session:
             while not session.should_stop():
                 session.run(train_op)
 

@@ -8,8 +8,9 @@ import pytest
 
 import hookbridge as hb
 from hookbridge.loops import ClusterConfig, LocalCluster, SessionCluster
-from hookbridge.loops.tasks.tf1_flags import config_of, flags_of
+from hookbridge.loops.tasks.jobs import config_of, flags_of
 
+ONE_TENSORFLOW = True
 HOSTS = {"ps_hosts": "h:1", "worker_hosts": "h:2,h:3"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from replicated_model import (
 
 import hookbridge as hb
 from hookbridge import testing
-from hookbridge.loops.towers.batches import split_batch
+from hookbridge.loops.towers.inputs import split_batch
 
 v1 = tf.compat.v1
 
@@ -179,11 +178,6 @@ def test_a_keras_model_and_optimizer_are_shared_by_the_towers(
     assert sorted(layers) == [(3,), (4, 6), (6,), (6, 3)]
 
 
-def no_update(features: Any, labels: Any, mode: str) -> Any:
-    spec = model_fn(features, labels, "eval")
-    return hb.estimator.EstimatorSpec("train", loss=spec.loss, train_op=tf.no_op())
-
-
 def call(function: Any, batch: int = BATCH) -> Any:
     with tf.Graph().as_default():
         v1.train.create_global_step()
@@ -195,97 +189,48 @@ def call(function: Any, batch: int = BATCH) -> Any:
         )
 
 
-def test_the_class_methods_are_themselves_again_afterwards() -> None:
-    before = v1.train.Optimizer.apply_gradients
-    call(hb.replicate_model_fn(model_fn, num_towers=2))
-    assert v1.train.Optimizer.apply_gradients is before
+CPU = "/device:CPU:0"
+BAD: dict[str, dict[str, Any]] = {
+    "model_fn=3": {"model_fn": 3},
+    "'mean' or 'sum'": {"loss_reduction": "max"},
+    "reduce it in the": {"loss_reduction": v1.losses.Reduction.NONE},
+    "'split' or 'fetch'": {"batches": "copy"},
+    "one device for each tower": {"devices": [CPU], "num_towers": 2},
+    "num_towers=0": {"devices": [CPU], "num_towers": 0},
+    "devices='/cpu:0'; expected a list": {"devices": "/cpu:0"},
+    "devices=2; expected a list": {"devices": 2},
+    "Received the device '/cpu:x'": {"devices": ["/cpu:x"]},
+    "Received the device 0 in `devices`": {"devices": [0, 1]},
+    "device 'bogus'": {"devices": ["bogus"]},
+    "expected one that is here": {"devices": [f"/device:GPU:{GPUS}"]},
+}
 
-    def fails(features: Any, labels: Any, mode: str) -> Any:
-        raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        call(hb.replicate_model_fn(fails, num_towers=2))
-    assert v1.train.Optimizer.apply_gradients is before
+def no_update(features: Any, labels: Any, mode: str) -> Any:
+    spec = model_fn(features, labels, "eval")
+    return hb.estimator.EstimatorSpec("train", loss=spec.loss, train_op=tf.no_op())
 
 
-def fetched_and_changed() -> None:
-    with tf.Graph().as_default():
+def test_bad_input_is_refused() -> None:
+    refused = hb.errors.InvalidArgumentError
+    for message, arguments in BAD.items():
+        with pytest.raises(refused, match=message):
+            hb.replicate_model_fn(**{"model_fn": model_fn, **arguments})
+    for message, function, towers in (
+        ("at most 8 towers", model_fn, 9),
+        ("batch of 8 examples for 3 towers", model_fn, 3),
+        ("applied no gradients", no_update, 2),
+        ("expected an `EstimatorSpec`", lambda features, labels, mode: None, 2),
+    ):
+        with pytest.raises(refused, match=message):
+            call(hb.replicate_model_fn(function, num_towers=towers))
+    with pytest.raises(refused, match=r"ragged input .* `to_tensor`"):
+        split_batch(tf.ragged.constant([[1.0], []]), 2)
+    with tf.Graph().as_default(), pytest.raises(refused, match="from one `get_next`"):
         batch = v1.data.make_one_shot_iterator(training_input()).get_next()
         features = {**batch[0], "x": batch[0]["x"] * 2}
         replicated = hb.replicate_model_fn(model_fn, num_towers=2, batches="fetch")
         replicated(features, batch[1], "train")
-
-
-BAD: dict[str, tuple[Callable[[], Any], str]] = {
-    "function": (lambda: hb.replicate_model_fn(3), "model_fn=3"),  # type: ignore[arg-type]
-    "reduction": (
-        lambda: hb.replicate_model_fn(model_fn, loss_reduction="max"),
-        "'mean' or 'sum'",
-    ),
-    "batches": (
-        lambda: hb.replicate_model_fn(model_fn, batches="copy"),  # type: ignore[arg-type]
-        "'split' or 'fetch'",
-    ),
-    "changed_after_the_iterator": (fetched_and_changed, "from one `get_next`"),
-    "devices": (
-        lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=2),
-        "one device for each tower",
-    ),
-    "no_towers": (
-        lambda: hb.replicate_model_fn(model_fn, ["/device:CPU:0"], num_towers=0),
-        "num_towers=0",
-    ),
-    "device_string": (
-        lambda: hb.replicate_model_fn(model_fn, "/cpu:0"),
-        "devices='/cpu:0'; expected a list",
-    ),
-    "device_number": (
-        lambda: hb.replicate_model_fn(model_fn, 2),  # type: ignore[arg-type]
-        "devices=2; expected a list",
-    ),
-    "device_name": (
-        lambda: hb.replicate_model_fn(model_fn, ["/cpu:x"]),
-        "Received the device '/cpu:x'",
-    ),
-    "device_kind": (
-        lambda: hb.replicate_model_fn(model_fn, [0, 1]),  # type: ignore[list-item]
-        "Received the device 0 in `devices`",
-    ),
-    "no_device": (lambda: hb.replicate_model_fn(model_fn, ["bogus"]), "device 'bogus'"),
-    "no_such_device": (
-        lambda: hb.replicate_model_fn(model_fn, [f"/device:GPU:{GPUS}"]),
-        "expected one that is here",
-    ),
-    "ragged": (
-        lambda: split_batch(tf.ragged.constant([[1.0], []]), 2),
-        "ragged input .* `to_tensor`",
-    ),
-    "more_towers_than_examples": (
-        lambda: call(hb.replicate_model_fn(model_fn, num_towers=9)),
-        "at most 8 towers",
-    ),
-    "no_update": (
-        lambda: call(hb.replicate_model_fn(no_update, num_towers=2)),
-        "applied no gradients",
-    ),
-    "no_spec": (
-        lambda: call(
-            hb.replicate_model_fn(lambda features, labels, mode: None, num_towers=2)
-        ),
-        "expected an `EstimatorSpec`",
-    ),
-    "batch": (
-        lambda: call(hb.replicate_model_fn(model_fn, num_towers=3)),
-        "batch of 8 examples for 3 towers",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", sorted(BAD))
-def test_bad_input_is_refused(case: str) -> None:
-    function, message = BAD[case]
-    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
-        function()
 
 
 def test_more_towers_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.loops.towers.batches import split_any_batch, split_batch
+from hookbridge.loops.towers.inputs import split_any_batch, split_batch
 
 v1 = tf.compat.v1
 
@@ -98,41 +98,22 @@ def test_a_sparse_batch_that_does_not_divide() -> None:
             session.run(shards[0])
 
 
-REDUCTIONS = {
-    "sum": ["weighted_sum"],
-    "mean": [
-        "weighted_mean",
-        "weighted_sum_over_batch_size",
-        "weighted_sum_by_nonzero_weights",
-    ],
-}
-
-
 def test_reductions_of_tf_1() -> None:
-    known = {v1.losses.Reduction.SUM, v1.losses.Reduction.MEAN}
-    assert known <= {name for names in REDUCTIONS.values() for name in names}
-
     def loss_of(reduction: str) -> float:
         with tf.Graph().as_default(), v1.Session() as session:
             v1.train.create_global_step()
-            features = {"words": sparse_rows(ROWS, known=True), "x": np.ones([8, 2])}
-            features["x"] = features["x"].astype(np.float32)
+            x = np.ones([8, 2], np.float32)
+            features = {"words": sparse_rows(ROWS, known=True), "x": x}
             spec = hb.replicate_model_fn(
                 model_fn, ["/device:CPU:0"] * 2, loss_reduction=reduction
             )(features, np.arange(8) % 2, "train")
             session.run(v1.global_variables_initializer())
             return float(session.run(spec.loss))
 
-    wanted = {ours: loss_of(ours) for ours in REDUCTIONS}
-    assert wanted["sum"] == pytest.approx(2 * wanted["mean"])
-    for ours, theirs in REDUCTIONS.items():
-        for each in theirs:
-            assert loss_of(each) == pytest.approx(wanted[ours])
-
-
-def test_no_reduction_is_refused() -> None:
-    with pytest.raises(hb.errors.InvalidArgumentError, match="reduce it in the"):
-        hb.replicate_model_fn(model_fn, loss_reduction=v1.losses.Reduction.NONE)
+    mean, kinds = loss_of("mean"), v1.losses.Reduction
+    assert loss_of("sum") == loss_of(kinds.SUM) == pytest.approx(2 * mean)
+    for name in ("MEAN", "SUM_OVER_BATCH_SIZE", "SUM_BY_NONZERO_WEIGHTS"):
+        assert loss_of(getattr(kinds, name)) == pytest.approx(mean)
 
 
 def test_tower_optimizer_gives_the_optimizer() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,44 +13,34 @@ from replicated_model import estimator, training_input
 
 import hookbridge as hb
 from hookbridge import compat
-from hookbridge.cli import main
 
 pytestmark = pytest.mark.slow
 
 v1 = tf.compat.v1
 STEPS = 5
 
-JOB = '''
-import numpy as np
-import tensorflow as tf
-import hookbridge as hb
-
-v1 = tf.compat.v1
 WORDS = 6
-make = lambda: v1.train.AdamOptimizer(0.1)
 
-def loss_of(features, labels):
+
+def loss_of(features: Any, labels: Any) -> Any:
     """A sparse gradient, a dense one, and one that is both."""
     table, both = (
         v1.get_variable(name, [WORDS, 2], initializer=v1.ones_initializer())
-        for name in ("table", "both"))
+        for name in ("table", "both")
+    )
     kernel = v1.get_variable("kernel", [2, 1], initializer=v1.ones_initializer())
     rows = [tf.nn.embedding_lookup(each, features["word"]) for each in (table, both)]
     outputs = tf.matmul(rows[0] * rows[1] + tf.reduce_mean(both), kernel)
-    losses = (outputs[:, 0] * features["x"] - labels) ** 2
-    return tf.reduce_mean(losses)
+    return tf.reduce_mean((outputs[:, 0] * features["x"] - labels) ** 2)
 
-def model_fn(features, labels, mode):
-    loss, step = loss_of(features, labels), v1.train.get_global_step()
-    return hb.estimator.EstimatorSpec(
-        mode, loss=loss, train_op=make().minimize(loss, global_step=step))
 
-def train_input_fn():
+def data() -> Any:
     rng = np.random.default_rng(1)
     x, word = rng.normal(size=40), rng.integers(0, WORDS, size=40)
-    data = ({"x": x.astype(np.float32), "word": word}, (x * word).astype(np.float32))
-    return tf.data.Dataset.from_tensor_slices(data).repeat().batch(8)
-'''
+    examples = {"x": x.astype(np.float32), "word": word}, (x * word).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices(examples).repeat().batch(8)
+
+
 # Each gets the variable of its steps.
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda step: v1.train.GradientDescentOptimizer(0.02),
@@ -67,33 +56,19 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def job(**changes: Any) -> dict[str, Any]:
-    """The functions of `JOB`; `changes` replace its settings."""
-    found: dict[str, Any] = {}
-    exec(JOB, found)
-    found.update(changes)
-    return found
-
-
-def trained(made: dict[str, Any], replicate: Any = None) -> tuple[list[float], Any]:
+def trained(model_fn: Any) -> tuple[list[float], Any]:
     """Losses and variables of a session loop."""
-    model_fn = made["model_fn"] if replicate is None else replicate(made["model_fn"])
     config = hb.loops.session_config(hb.loops.tower_devices(4))
     losses: list[float] = []
     with tf.Graph().as_default():
         v1.train.create_global_step()
-        data = made["train_input_fn"]()
-        features, labels = v1.data.make_one_shot_iterator(data).get_next()
+        features, labels = v1.data.make_one_shot_iterator(data()).get_next()
         spec = model_fn(features, labels, "train")
         variables = {v.op.name: v for v in v1.global_variables()}
         with hb.loops.training_session(config=config) as session:
             for _ in range(STEPS):
                 losses.append(float(session.run([spec.loss, spec.train_op])[0]))
             return losses, session.run(variables)
-
-
-def in_four_towers(function: Any) -> Any:
-    return hb.replicate_model_fn(function, num_towers=4)
 
 
 def assert_same(ours: Any, plain: Any) -> None:
@@ -107,13 +82,12 @@ def assert_same(ours: Any, plain: Any) -> None:
 
 def test_towers_give_the_losses_and_weights_of_one() -> None:
     """With every optimizer, each on variables of its own."""
-    made = job()
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         losses, updates = [], []
         for name, make in OPTIMIZERS.items():
             with v1.variable_scope(name):
-                loss = made["loss_of"](features, labels)
+                loss = loss_of(features, labels)
                 step = v1.get_variable(
                     "step", (), tf.int64, v1.zeros_initializer(), trainable=False
                 )
@@ -123,24 +97,27 @@ def test_towers_give_the_losses_and_weights_of_one() -> None:
         loss = tf.add_n(losses)
         return hb.loops.TowerSpec(loss, train_op=tf.group(*updates))
 
-    made["model_fn"] = model_fn
-    plain = trained(made)
+    plain = trained(model_fn)
     assert len(plain[0]) == STEPS
     for name in OPTIMIZERS:
         assert np.abs(plain[1][f"{name}/table"] - 1).max() > 1e-3  # it was trained
         assert plain[1][f"{name}/step"] == STEPS
-    in_two = functools.partial(hb.replicate_model_fn, num_towers=2)
-    assert_same(trained(made, in_two), plain)
+    assert_same(trained(hb.replicate_model_fn(model_fn, num_towers=2)), plain)
 
 
 def test_the_step_without_data_updates_nothing() -> None:
     """Adam changes its moments even without gradients."""
-    made = job()
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        loss = loss_of(features, labels)
+        train_op = v1.train.AdamOptimizer(0.1).minimize(loss)
+        return hb.loops.TowerSpec(loss, train_op=train_op)
+
     with tf.Graph().as_default():
         v1.train.create_global_step()
-        data = made["train_input_fn"]().take(2)
-        batch = v1.data.make_one_shot_iterator(data).get_next()
-        train_op = in_four_towers(made["model_fn"])(*batch, "train").train_op
+        batch = v1.data.make_one_shot_iterator(data().take(2)).get_next()
+        replicated = hb.replicate_model_fn(model_fn, num_towers=4)
+        train_op = replicated(*batch, "train").train_op
         variables = v1.global_variables()
         config = hb.loops.session_config(hb.loops.tower_devices(4))
         with v1.Session(config=config) as session:
@@ -155,33 +132,15 @@ def test_the_step_without_data_updates_nothing() -> None:
 
 
 def test_optimizers_of_keras_2_that_are_no_legacy_ones(keras2: Any) -> None:
-    class Adagrad:
-        def minimize(self, loss: Any, global_step: Any) -> Any:
-            variables = v1.trainable_variables()
-            pairs = zip(tf.gradients(loss, variables), variables, strict=True)
-            return keras2.optimizers.Adagrad(0.1).apply_gradients(list(pairs))
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        loss, variables = loss_of(features, labels), v1.trainable_variables()
+        pairs = zip(tf.gradients(loss, variables), variables, strict=True)
+        train_op = keras2.optimizers.Adagrad(0.1).apply_gradients(list(pairs))
+        return hb.loops.TowerSpec(loss, train_op=train_op)
 
-    made = job(make=Adagrad)
-    plain = trained(made)
+    plain = trained(model_fn)
     assert plain[0][-1] != plain[0][0]
-    assert_same(trained(made, in_four_towers), plain)
-
-
-def test_hookbridge_train_with_1_and_4_towers(tmp_path: Path) -> None:
-    path = tmp_path / "job.py"
-    path.write_text(JOB)
-    _, wanted = trained(job(make=lambda: v1.train.AdamOptimizer(0.1)))
-    for towers in (1, 4):
-        model_dir = tmp_path / str(towers)
-        flags = [f"--num_towers={towers}", f"--model_dir={model_dir}"]
-        flags.append(f"--max_steps={STEPS}")
-        assert main(["train", *flags, str(path)]) == 0
-        reader = tf.train.load_checkpoint(str(model_dir))
-        assert set(reader.get_variable_to_shape_map()) == set(wanted)
-        for name, value in wanted.items():
-            np.testing.assert_allclose(
-                reader.get_tensor(name), value, rtol=1e-4, atol=1e-6, err_msg=name
-            )
+    assert_same(trained(hb.replicate_model_fn(model_fn, num_towers=4)), plain)
 
 
 def test_optimizers_of_keras_3_are_refused_by_name(keras: Any, tmp_path: Path) -> None:
