@@ -2,12 +2,10 @@
 
 The launcher starts this file as a process of its own and writes to its input: `PID` for
 a process group that it has started, `-PID` for a group that is empty, `done` at its own
-end. An input that ends without `done` means that the launcher was killed. The file
-imports only the standard library, so that it starts fast.
+end. An input that ends without `done` means that the launcher was killed.
 
-On Linux the system itself sends SIGTERM to a task whose launcher has died, so that no
-task stays if the guard is killed too. The guard then ends what the tasks have started,
-and tasks that do not end.
+On Linux the system itself sends SIGTERM to a task whose launcher has died, also if the
+guard is killed too. The guard ends what the tasks have started, and who does not end.
 """
 
 from __future__ import annotations

@@ -34,12 +34,10 @@ class Update:
 
 @contextlib.contextmanager
 def catch_updates(graph: Any) -> Iterator[list[Update]]:
-    """Catches every `apply_gradients` in `graph` on this thread.
+    """Catches every `apply_gradients` in `graph` on this thread, in their order.
 
-    The methods of the optimizer classes are replaced while the tower is built, so that
-    an unmodified model function can be replicated. This includes optimizer classes that
-    the model function itself defines. A call in another graph or thread is not caught.
-    Yields the updates in the order of the calls.
+    The methods of all optimizer classes are replaced while the tower is built, also of
+    those that the model function defines, so that it needs no change.
     """
     caught: list[Update] = []
     thread = threading.get_ident()
@@ -149,9 +147,7 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
     """Applies the towers' updates as one, through the first tower's optimizers.
 
     The operation that each tower got for its update (`Update.done`) then waits for the
-    real update. So operations that the model function put after the update, such as
-    moving averages or the gradients of another update, still come after it.
-
+    real one, and with it what the model function put after it, such as moving averages.
     The scopes of the first tower's call are entered again, so that the variables of an
     optimizer have the same names as without towers. The divisor of the sum of the
     gradients is 1 if the loss is a sum over examples, else the number of towers.

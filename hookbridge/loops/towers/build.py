@@ -43,20 +43,15 @@ def tower_collections(
 ) -> Iterator[None]:
     """A context in which only tower `index` sees what it adds to the collections.
 
-    A tower's model function may ask for "the" losses of the graph
-    (`tf.compat.v1.losses.get_total_loss`). It must find only its own losses. After the
-    context the collections hold the values of the first tower (and of the code before
-    it), so that summaries appear once.
-
-    Update ops run once too: those of the first tower. In the other towers the model
-    function finds no `UPDATE_OPS`. Otherwise it would usually make its gradients wait
-    for them, and the gradients of all towers are computed.
+    A model function that asks for "the" losses of the graph finds its own. Afterwards
+    the collections hold the values of the first tower, so that summaries appear once.
+    Update ops run once too: the other towers find none, since they would make their
+    gradients wait for them, and the gradients of all towers are computed.
 
     Regularisation losses belong to the shared variables, which only the first tower
-    creates. They stay visible in every tower, so that each tower's loss is the same as
-    without towers. A regularisation loss that depends on the first tower's examples
-    (`shard`, as in activity regularisation) does not stay visible. None does if the
-    losses of the towers are added (`losses_are_added`), so that they count once.
+    creates. They stay visible in every tower, so that its loss is the same as without
+    towers: but not one that depends on the first tower's examples (`shard`), and none
+    if the losses of the towers are added, so that they count once.
     """
     if index == 0:
         yield
@@ -103,12 +98,9 @@ def build_towers(
     """Calls `build` once for each tower, in the default graph.
 
     Every tower's operations run on its own device. The first tower makes the variables,
-    on the CPU; the others share them. In the others
-    `tf.compat.v1.get_variable` has `reuse=True`, and all other variables are matched by
-    the order of their creation. A `tf.device` of the caller or of `build` wins.
-
-    `outputs` returns, for a tower's result, the tensors that the steps compute: what
-    they wait for is updated once (`update_once`).
+    on the CPU; the others share them (`SharedVariables`, and `reuse=True` for
+    `get_variable`). A `tf.device` of the caller or of `build` wins. `outputs` returns,
+    for a tower's result, the tensors that the steps compute, for `update_once`.
     """
     results = []
     graph = tf.compat.v1.get_default_graph()

@@ -129,14 +129,12 @@ UPDATES = ("Assign", "Scatter", "ResourceScatter")
 def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
     """Makes a tower wait for the first tower's updates instead of its own.
 
-    A model function may make its gradients wait for an update, such as a counter or the
-    averages of a batch normalisation, without the collection `UPDATE_OPS`. The
-    gradients of all towers are computed. So, without this function, each tower would
-    update the shared variable.
+    A model function may make its gradients wait for an update, such as a counter,
+    without the collection `UPDATE_OPS`. Each tower would then update the shared
+    variable. Updates in a `tf.function`, `tf.cond` or `tf.while_loop` are not found.
 
-    Updates inside a `tf.function`, `tf.cond` or `tf.while_loop` are not found. `first`
-    and `own` are the operations of the first tower and of this one, in the order of
-    their creation, and `outputs` the tensors of this one that the steps compute.
+    `first` and `own` are the operations of the first tower and of this one, in the
+    order of their creation, and `outputs` the tensors of this one that steps compute.
     """
     mine = set(own)
     updates = _updates(op for op in own if _variable(op) not in mine)
