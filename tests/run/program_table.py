@@ -36,8 +36,6 @@ class Program(NamedTuple):
 PROGRAMS = {
     # Premade Estimators of iris.
     "iris": Program("iris/premade_estimator.py", "--model_dir=m"),
-    # A custom Estimator, train_and_evaluate, hooks of its own, exporters.
-    "custom_estimator": Program("custom_estimator.py", "--model_dir=m", TOUCHED),
     # `replicate_model_fn` and `TowerOptimizer`, MNIST's own files.
     "mnist_towers": Program(
         "mnist_towers/mnist.py", "--multi_gpu --data_dir=d --model_dir=m --export_dir=e"

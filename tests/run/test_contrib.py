@@ -153,3 +153,8 @@ def test_names_of_contrib_that_no_area_of_today_has() -> None:
 
     marked = contrib.framework.deprecated("2018-09-15", "Use another.")(lambda: 3)
     assert marked() == 3
+
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.get_variable("w", [3], use_resource=False)
+        found = contrib.tfprof.model_analyzer.print_model_analysis(graph)
+    assert found.total_parameters == 3
