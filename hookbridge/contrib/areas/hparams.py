@@ -74,8 +74,6 @@ class HParams:
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         is_list = isinstance(value, list | tuple)
-        if is_list and not value:
-            raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
         self._hparam_types[name] = (type(value[0] if is_list else value), is_list)
         setattr(self, name, value)
 

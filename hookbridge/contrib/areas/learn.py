@@ -65,10 +65,6 @@ class Experiment:
         saving_listeners: Any = None,
         check_interval_secs: float = 5,
     ) -> None:
-        if not isinstance(estimator, _estimator().Estimator):
-            raise ValueError(
-                f"Received {estimator!r}; expected a `tf.estimator.Estimator`."
-            )
         if eval_metrics is not None:
             raise ValueError(
                 "`eval_metrics` must be `None` with `tf.estimator.Estimator`. Use "
@@ -163,10 +159,6 @@ def run(
         experiment = experiment_fn(output_dir=output_dir)
     else:
         experiment = experiment_fn(run_config=run_config, hparams=hparams)
-    if not isinstance(experiment, Experiment):
-        raise TypeError(
-            f"Received {experiment!r} from `experiment_fn`; expected an `Experiment`."
-        )
     task = getattr(experiment, schedule or "train_and_evaluate", None)
     if not callable(task) or (schedule or "").startswith("_"):
         names = [n for n in dir(Experiment) if not n.startswith("_")]

@@ -19,12 +19,6 @@ class Predictor:
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
         """The outputs for some inputs; an input that is left out is not fed."""
-        unknown = set(input_dict) - set(self.feed_tensors)
-        if unknown:
-            raise ValueError(
-                f"Got unexpected keys in input_dict: {unknown}; expected: "
-                f"{set(self.feed_tensors)}"
-            )
         feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
         outputs: dict[str, Any] = self.session.run(self.fetch_tensors, feeds)
         return outputs

@@ -130,12 +130,6 @@ class LuongAttention(AttentionMechanism):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments, which are the new state too."""
         v1 = tf.compat.v1
-        depth, units = query.shape.as_list()[-1], self.keys.shape.as_list()[-1]
-        if depth != units:
-            raise ValueError(
-                f"Received a query of depth {depth} and keys of depth {units}; "
-                "expected the same: `num_units` is the size of the cell's output."
-            )
         with v1.variable_scope(None, "luong_attention", [query]):
             score = tf.matmul(query[:, None], self.keys, transpose_b=True)[:, 0]
             if self._scale:

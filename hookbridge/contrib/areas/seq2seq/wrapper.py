@@ -97,14 +97,6 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)
         mechanism = self._attention_mechanism
-        check = tf.compat.v1.assert_equal(
-            batch_size,
-            mechanism.batch_size,
-            message="The memory of the attention has another batch size than the "
-            "state. BeamSearchDecoder needs tile_batch for both.",
-        )
-        with tf.control_dependencies([] if check is None else [check]):
-            state = tf.nest.map_structure(tf.identity, state)
         start = mechanism.initial_alignments(batch_size, dtype)
         history = tf.TensorArray(dtype, 0, dynamic_size=True, element_shape=start.shape)
         return AttentionWrapperState(
