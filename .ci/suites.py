@@ -55,7 +55,7 @@ SECONDS = {
     "tests/loops/clusters": (115, 125),
     "tests/loops/group_stop": (4, 8),
     "tests/loops/towers": (92, 118),
-    "tests/migrate": (93, 92),
+    "tests/migrate": (70, 6),
     "tests/report": (20, 11),
     "tests/run": (186, 79),
     "tests/traces": (127, 94),
