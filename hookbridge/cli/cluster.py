@@ -89,7 +89,7 @@ def run(values: Values) -> int:
     cluster = LocalCluster(**{name: getattr(values, name) for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
-            "Received --nochief and --num_workers=0; expected a chief or a worker."
+            "Received --no_chief and --num_workers=0; expected a chief or a worker."
         )
     if cluster.tf1_flags and cluster.evaluator:
         raise errors.InvalidArgumentError(

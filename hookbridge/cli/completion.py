@@ -70,6 +70,6 @@ def _cases() -> Iterator[tuple[str, list[str]]]:
     for name in COMMANDS:
         _, parser = parser_of(name)
         for flag, action in parser.flags.items():
-            if action.metavar and "|" in action.metavar:
-                yield f'" {name} "*"|--{flag}"', action.metavar.split("|")
+            if action.choices:
+                yield f'" {name} "*"|--{flag}"', action.choices
         yield f'" {name} "*', [f"--{flag}" for flag in parser.flags]

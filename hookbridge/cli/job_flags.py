@@ -94,14 +94,12 @@ def define(parser: Parser, files: str = "") -> None:
 
 def _define(parser: Parser, name: str, text: str, kind: Any) -> None:
     default = TrainingSettings.__dataclass_fields__[name].default
-    is_number = kind is int or type(default) is int
     parser.flag(
         name,
         None if default in ((), "") else default,
         text,
         kind,
-        least=_LEAST.get(name, 1) if is_number else None,
-        most=2**31 - 1 if is_number else None,
+        least=_LEAST.get(name, 1),
         aliases=_ALIASES.get(name, ()),
     )
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from hookbridge import errors, names
 
 _WIDTH, _FLAG_WIDTH = 88, 24
-_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False}
-_BOOLEANS["no"] = False
+_MOST = 2**31 - 1  # as a number of TensorFlow
 # What the argument of a command is that reads code.
 PATHS = "Python files, notebooks or folders of them"
 _METAVARS = {"config": "FILE", "guests": "FILE", "target": "VERSION"}
@@ -44,8 +44,7 @@ class Values(argparse.Namespace):
 class Parser(argparse.ArgumentParser):
     """Parses the flags and arguments of one command.
 
-    A flag's name may be written with dashes or underscores, and a boolean flag as
-    `--x`, `--no_x`, `--nox` or `--x=false`.
+    A flag's name may be written with dashes or underscores.
     """
 
     def __init__(self, command: str, usage: str, summary: str, more: str) -> None:
@@ -60,11 +59,9 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._group: Any = self
-        self._defaults_of: dict[str, Any] = {}
-        # Spelling -> the option, and what the spelling says if that is a boolean.
-        self._options: dict[str, tuple[str, str]] = {}
-        self.flag("help", False, argparse.SUPPRESS)
-        self._options["-h"] = self._options["--help"]
+        self._defaults_of: dict[str, Any] = {"help": False}
+        self._argument_as_flag = ""
+        self.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -83,39 +80,33 @@ class Parser(argparse.ArgumentParser):
         text: str,
         kind: type | Sequence[str] | None = None,
         *,
-        least: float | None = None,
-        most: float | None = None,
+        least: float = 0,
         aliases: Iterable[str] = (),
     ) -> None:
-        """Defines one flag."""
+        """Defines one flag; of a boolean the help shows what is not the default."""
         self._defaults_of[name] = default
         kind = type(default) if kind is None else kind
-        option = f"--{name}"
-        if kind is bool:
-            # The help shows one spelling: the other is what holds by default.
-            option = f"--no_{name}" if default else option
-            negative = (f"--no_{name}", f"--no{name}")
-            self._options.update(dict.fromkeys(negative, (option, "false")))
-        elif default not in (None, [], ""):
+        if kind is not bool and default not in (None, [], ""):
             text += f" (default: {default})"
-        says = "true" if kind is bool else ""
-        spellings = [f"--{spelling}" for spelling in (name, *aliases)]
-        self._options.update(dict.fromkeys(spellings, (option, says)))
-        convert, metavar = _reader(name, kind, least, most)
-        self._group.add_argument(
-            option,
-            type=convert,
-            metavar=metavar,
-            help=text.replace("%", "%%"),
-            dest=name,
-        )
+        options: list[dict[str, Any]]
+        if kind is bool:
+            spellings = [f"--no_{name}", f"--{name}"]
+            options = [{"action": f"store_{says}"} for says in ("false", "true")]
+            shown = spellings[not default]
+        else:
+            spellings = [f"--{spelling}" for spelling in (name, *aliases)]
+            options = [_reader(name, kind, least)] * len(spellings)
+            shown = spellings[0]
+        for spelling, keywords in zip(spellings, options, strict=True):
+            help_text = text if spelling == shown else argparse.SUPPRESS
+            self._group.add_argument(spelling, dest=name, help=help_text, **keywords)
 
     def fields(
         self, defaults: object, texts: Mapping[str, str], least: Mapping[str, float]
     ) -> None:
         """Defines one flag for each named field, of its default's type."""
         for name, text in texts.items():
-            self.flag(name, getattr(defaults, name), text, least=least.get(name))
+            self.flag(name, getattr(defaults, name), text, least=least.get(name, 0))
 
     def argument(self, name: str, nargs: str = "?", *, flag: str = "") -> None:
         """Defines an argument that is no flag: at most one, or with `*` any number.
@@ -124,13 +115,13 @@ class Parser(argparse.ArgumentParser):
         """
         self._defaults_of[name] = [] if nargs == "*" else None
         self.add_argument(name, nargs=nargs, help=argparse.SUPPRESS)
-        if flag:
-            self._options[f"--{flag}"] = ("", "")
+        self._argument_as_flag = f"--{flag}"
 
     def values(self, words: Sequence[str], *, own_flags_only: bool = False) -> Values:
         """Parses the command's words."""
-        own, rest = self._split(words) if own_flags_only else (list(words), [])
-        flags, unknown = self.parse_known_args(self._spelled(own))
+        spelled = list(self._spelled(words))
+        own, rest = self._split(spelled, words) if own_flags_only else (spelled, [])
+        flags, unknown = self.parse_known_args(own)
         if unknown:
             self._refuse_unknown(unknown[0])
         return Values(
@@ -156,47 +147,30 @@ class Parser(argparse.ArgumentParser):
             f"`{self.prog} --help`."
         )
 
-    def _split(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _split(
+        self, spelled: Sequence[str], words: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
         """The command's own flags, and the words from the first that is none."""
-        is_value = False
-        for place, word in enumerate(words):
-            is_flag = word.startswith("--") or word == "-h"
-            if not is_value and (word == "--" or not is_flag):
-                return list(words[:place]), list(words[place + (word == "--") :])
-            option, says = self._option(word.partition("=")[0]) or ("", "")
-            is_value = bool(option) and not (is_value or says or "=" in word)
-        return list(words), []
+        valued = {o for a in self._actions for o in a.option_strings if a.nargs != 0}
+        place = 0
+        while place < len(words) and re.match("--.|-h$", spelled[place]):
+            place += 2 if spelled[place] in valued else 1
+        rest = list(words[place:])
+        return list(spelled[:place]), rest[rest[:1] == ["--"] :]
 
-    def _spelled(self, words: Sequence[str]) -> list[str]:
-        """The words, with each flag as it was defined, and a value for each boolean."""
-        spelled: list[str] = []
+    def _spelled(self, words: Sequence[str]) -> Iterator[str]:
+        """The words, with each flag as it was defined."""
         for place, word in enumerate(words):
-            written, equals, value = word.partition("=")
-            known = self._option(written)
+            name, equals, value = word.partition("=")
             if word == "--":
-                return [*spelled, *words[place:]]
-            if known is None:
-                spelled.append(word)
-                continue
-            option, says = known
-            if says and equals and (says == "false" or value.lower() not in _BOOLEANS):
-                or_value = (
-                    f", {written}=true or {written}=false" if says == "true" else ""
-                )
-                raise errors.InvalidArgumentError(
-                    f"Received {word}; expected {written}{or_value}."
-                )
-            if says:
-                equals, value = "=", value or says
-            if option:
-                spelled.append(f"{option}{equals}{value}")
+                yield from words[place:]
+                return
+            if name.startswith("--"):
+                name = f"--{name[2:].replace('-', '_')}"
+            if name != self._argument_as_flag:
+                yield f"{name}{equals}{value}"
             elif equals:
-                spelled.append(value)
-        return spelled
-
-    def _option(self, written: str) -> tuple[str, str] | None:
-        dashes, name = written[:2], written[2:].replace("-", "_")
-        return self._options.get(f"{dashes}{name}")
+                yield value
 
 
 def _help(prog: str) -> argparse.HelpFormatter:
@@ -205,40 +179,26 @@ def _help(prog: str) -> argparse.HelpFormatter:
     )
 
 
-def _reader(
-    name: str, kind: Any, least: float | None, most: float | None
-) -> tuple[Callable[[str], Any], str]:
-    """What reads a flag's value, and how the help shows it."""
-    if kind is bool:
-        return lambda text: _BOOLEANS[text.lower()], ""
+def _reader(name: str, kind: Any, least: float) -> dict[str, Any]:
+    """What argparse needs to read a flag's value, and how the help shows it."""
     if kind is list:
-        return lambda text: [w.strip() for w in text.split(",") if w.strip()], "A,B"
+        return {"type": _listed, "metavar": "A,B"}
     if kind is str:
-        return str, _METAVARS.get(name, name.rpartition("_")[2].upper())
+        return {"metavar": _METAVARS.get(name, name.rpartition("_")[2].upper())}
     if not isinstance(kind, type):
-        expected = f"one of {', '.join(kind)}"
-        return lambda text: _checked(
-            text, repr(text), text in kind, expected
-        ), "|".join(kind)
-    bounds = [] if least is None else [f"at least {least:g}"]
-    bounds += [] if most is None else [f"at most {most:g}"]
-    expected = " ".join(
-        ["a whole number" if kind is int else "a number", " and ".join(bounds)]
-    ).strip()
+        return {"choices": list(kind), "metavar": "|".join(kind)}
 
     def read(text: str) -> Any:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = math.nan
-        low = -math.inf if least is None else least
-        fits = low <= number <= (math.inf if most is None else most)
-        return _checked(number, text, fits, expected)
+        with contextlib.suppress(ValueError):
+            if least <= (number := kind(text)) <= _MOST:
+                return number
+        whole = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(
+            f"received {text}; expected {whole} from {least:g} to {_MOST}"
+        )
 
-    return read, "N" if kind is int else "X"
+    return {"type": read, "metavar": "N" if kind is int else "X"}
 
 
-def _checked(value: Any, text: str, fits: bool, expected: str) -> Any:
-    if not fits:
-        raise argparse.ArgumentTypeError(f"received {text}; expected {expected}")
-    return value
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

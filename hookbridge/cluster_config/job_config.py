@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hookbridge import errors, extras
@@ -20,7 +21,6 @@ _OTHERS = (
     *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
 )
 _MOST = 1000
-_MOST_BYTES, _MOST_DEPTH = 100_000, 20
 _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
@@ -39,14 +39,46 @@ class JobConfig:
 
 def read_config(path: str) -> JobConfig:
     """Reads a `config.yaml`, whose keys may be below `trainingInput`."""
-    return _job(path, _read(path))
+    value = _read(path)
+    keys = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
+    for key in value:
+        if key not in keys:
+            near = ", ".join(f"`{n}`" for n in nearest(key, keys))
+            raise errors.InvalidArgumentError(
+                f"{path}: the key `{key}` is not known; the nearest: {near}."
+            )
+    workers, servers, evaluators = counts = [_count(path, value, k) for k in _COUNTS]
+    _check(
+        path,
+        value,
+        "scaleTier",
+        value.get("scaleTier") in (None, "CUSTOM"),
+        "CUSTOM, with `masterType` and the number and type of the other machines",
+    )
+    for key, is_needed in zip(_TYPES, (True, *counts), strict=True):
+        is_type = _TYPE.fullmatch(value.get(key, "")) or not (is_needed or key in value)
+        _check(path, value, key, is_type, "a machine type such as `n1-standard-4`")
+    _check(
+        path,
+        value,
+        "parameterServerCount",
+        servers or not workers,
+        "at least one: workers share their variables through parameter servers",
+    )
+    _check(
+        path,
+        value,
+        "evaluatorCount",
+        evaluators < 2,
+        "0 or 1: each evaluator evaluates every checkpoint",
+    )
+    return JobConfig(*(value.get(key, "") for key in _TYPES), *counts)
 
 
-def _read(path: str) -> Any:
-    """The value of a file that anybody may have written.
+def _read(path: str) -> dict[str, str]:
+    """The keys of a file and their text; of a list or a mapping it is empty.
 
-    Refused is what no job needs and what makes a parser hang, or one file mean two
-    things: aliases, deep nesting, huge files and numbers, and a key that comes twice.
+    Anybody may have written the file: no value is made, so no alias can make it huge.
     """
     yaml = extras.load("yaml", "Reading a `config.yaml`")
     if not os.path.isfile(path):
@@ -54,104 +86,41 @@ def _read(path: str) -> Any:
             f"Received --config={path!r}, which {why_no_file(path)}; expected a YAML "
             "file."
         )
-    with open(path, "rb") as file:
-        text = file.read(_MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES:
-        raise errors.InvalidArgumentError(
-            f"{path} has more than {_MOST_BYTES} bytes; expected a few keys such as "
-            "`scaleTier: CUSTOM`."
-        )
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
-        """Refuses what YAML's own loader accepts."""
-
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            place = self.peek_event().start_mark
-            if self.check_event(yaml.AliasEvent):
-                self.refuse("it has an alias; write the value out", place)
-            if self.depth > _MOST_DEPTH:
-                self.refuse(f"it is nested deeper than {_MOST_DEPTH} levels", place)
-            self.depth += 1
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            names: set[str] = set()
-            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-                if str(key.value) in names:
-                    self.refuse(f"the key `{key.value}` comes twice", key.start_mark)
-                names.add(str(key.value))
-            return node
-
-        def refuse(self, problem: str, place: Any) -> None:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place)
-
     try:
-        return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError) as e:  # no date, no text, too many digits
+        node = yaml.compose(Path(path).read_bytes(), yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as e:
         mark = getattr(e, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise errors.InvalidArgumentError(
             f"{path}{line} is no YAML: {getattr(e, 'problem', None) or e}"
         ) from e
-
-
-def _job(path: str, value: Any) -> JobConfig:
-    if isinstance(value, Mapping) and "trainingInput" in value:
-        value = value["trainingInput"]
-    if not isinstance(value, Mapping):
+    found: dict[str, Any] = {}
+    for key in ("", "trainingInput"):
+        node = found.get(key, node)
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        found = {str(name.value): each for name, each in pairs} or found
+        if len(found) < len(pairs):
+            raise errors.InvalidArgumentError(f"{path} has a key twice.")
+    if not found:
         raise errors.InvalidArgumentError(
-            f"{path} holds {shown(value)}; expected keys such as `scaleTier: CUSTOM` "
-            "and `masterType: n1-standard-4`."
+            f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "
+            "`masterType: n1-standard-4`."
         )
-    keys = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
-    for key in value:
-        if key not in keys:
-            near = ", ".join(f"`{n}`" for n in nearest(str(key), keys))
-            raise errors.InvalidArgumentError(
-                f"{path}: the key `{key}` is not known; the nearest: {near}."
-            )
-    tier = value.get("scaleTier", "CUSTOM")
-    if tier != "CUSTOM":
-        raise errors.InvalidArgumentError(
-            f"{path}: `scaleTier` is {shown(tier)}; expected CUSTOM, with `masterType` "
-            "and the number and type of the other machines."
-        )
-    counts = [_count(path, key, value.get(key, 0)) for key in _COUNTS]
-    types = [value.get(key, "") for key in _TYPES]
-    needed = (True, *(count > 0 for count in counts))
-    for key, kind, is_needed in zip(_TYPES, types, needed, strict=True):
-        if not isinstance(kind, str) or not _is_type(kind, is_needed):
-            raise errors.InvalidArgumentError(
-                f"{path}: `{key}` is {shown(kind or None)}; expected a machine type "
-                "such as `n1-standard-4`."
-            )
-    if counts[0] and not counts[1]:
-        raise errors.InvalidArgumentError(
-            f"{path}: `workerCount` is {counts[0]} and `parameterServerCount` is 0; "
-            "expected at least one: workers share their variables through parameter "
-            "servers."
-        )
-    if counts[2] > 1:
-        raise errors.InvalidArgumentError(
-            f"{path}: `evaluatorCount` is {counts[2]}; expected 0 or 1: each evaluator "
-            "evaluates every checkpoint."
-        )
-    return JobConfig(*types, *counts)
+    texts = {k: v.value for k, v in found.items() if isinstance(v, yaml.ScalarNode)}
+    return {**dict.fromkeys(found, ""), **texts}
 
 
-def _is_type(name: str, is_needed: bool) -> bool:
-    """Whether a name can be that of a machine type."""
-    return bool(_TYPE.fullmatch(name)) if name else not is_needed
-
-
-def _count(path: str, key: str, value: Any) -> int:
-    # AI Platform writes numbers as strings too.
-    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
-        value = int(value)
-    good = isinstance(value, int) and not isinstance(value, bool)
-    if not good or not 0 <= value <= _MOST:
+def _check(
+    path: str, value: Mapping[str, str], key: str, is_good: Any, expected: str
+) -> None:
+    if not is_good:
         raise errors.InvalidArgumentError(
-            f"{path}: `{key}` is {shown(value)}; expected an integer from 0 to {_MOST}."
+            f"{path}: `{key}` is {shown(value.get(key))}; expected {expected}."
         )
-    return int(value)
+
+
+def _count(path: str, value: Mapping[str, str], key: str) -> int:
+    text = value.get(key, "0")
+    number = int(text) if text.isdecimal() and len(text) < 10 else _MOST + 1
+    _check(path, value, key, number <= _MOST, f"an integer from 0 to {_MOST}")
+    return number

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from hookbridge import compat, lifecycle
 from hookbridge.demo.settings import DemoSettings
-from hookbridge.demo.story import complaints, shortened
+from hookbridge.demo.story import complaints
 from hookbridge.report.account import Account, finite
 from hookbridge.report.run_report import RunReport
 from hookbridge.report.tables import (
@@ -75,40 +75,32 @@ def _of_guest(
 
 
 def as_json(runs: Sequence[Run], settings: DemoSettings, faults: Sequence[str]) -> str:
-    """Everything that the table shows, and the order of events of each guest."""
-    loops = {}
-    for run in runs:
-        files = (p for p in run.directory.rglob("*") if p.suffix != ".json")
-        loops[run.name] = {
+    """Everything that the table shows."""
+    loops = {
+        run.name: {
             "loop": run.title,
             **run.accounts[0].facts,
-            "files": sorted(
-                p.relative_to(run.directory).as_posix() for p in files if p.is_file()
-            ),
             "processes": {
                 account.process: {
-                    "steps": account.facts.get("global_step"),
                     "profile": account.profile,
                     "guests": {
-                        name: {
-                            **asdict(guest),
-                            "events": account.counts(name),
-                            "story": _story(account, name),
-                        }
+                        name: {**asdict(guest), "events": account.counts(name)}
                         for name, guest in account.guests.items()
                     },
                 }
                 for account in run.accounts
             },
         }
-    versions = compat.installed_versions()
-    report = {"versions": versions, "settings": asdict(settings), "loops": loops}
-    result = {**report, "differences": list(faults), "ok": not faults}
-    return json.dumps(finite(result), indent=2, allow_nan=False)
-
-
-def _story(account: Account, guest: str) -> str:
-    return shortened("".join(f"{name} " for name, _ in account.events(guest))).strip()
+        for run in runs
+    }
+    report = {
+        "versions": compat.installed_versions(),
+        "settings": asdict(settings),
+        "loops": loops,
+        "differences": list(faults),
+        "ok": not faults,
+    }
+    return json.dumps(finite(report), indent=2, allow_nan=False)
 
 
 def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:

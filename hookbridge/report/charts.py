@@ -1,12 +1,12 @@
-"""Line charts as SVG."""
+"""Line charts as SVG, and the parts that all pictures of a report share."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hookbridge.report.scalars import Points
-from hookbridge.report.svg import drawing, text, ticks
 
 # The CSS class of each series. The first series is drawn broad, so that an equal curve
 # above it does not hide it.
@@ -15,6 +15,33 @@ _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
 _MOST_POINTS = 400  # of one series; a chart has no more columns of pixels
 _MOST_DOTS = 60
+
+
+def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str:
+    """A picture, with a name for those who cannot see it."""
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
+        f'aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
+    )
+
+
+def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
+    """Words at a place; `middle` and `end` in `css` say which part of them is there."""
+    kind = f' class="{css}"' if css else ""
+    return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
+
+
+def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
+    """Three to six round numbers that span `low` to `high`."""
+    if low == high:
+        return [low]
+    rough = (high - low) / 4
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.999)
+    if whole:
+        step = max(1.0, step)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, last + 1)]
 
 
 def legend(names: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterator, Sequence
 
 from hookbridge.report.account import Account, Event
+from hookbridge.report.charts import drawing, text, ticks
 from hookbridge.report.story import Column, Item, columns_of, story
-from hookbridge.report.svg import drawing, text, ticks
 
 _LABEL, _ROW = 170, 18  # the width of a guest's name, and the height of its row
 _COLUMN, _HEAD, _BRACKET = 24, 140, 20

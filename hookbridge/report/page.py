@@ -10,12 +10,10 @@ from string import Template
 _TEMPLATE = Path(__file__).with_name("page.html")
 
 
-def page(title: str, body: Iterable[str], *, style: str = "") -> str:
-    """A whole page: the title is plain text, the body HTML, `style` further CSS."""
+def page(title: str, body: Iterable[str]) -> str:
+    """A whole page: the title is plain text, the body HTML."""
     template = Template(_TEMPLATE.read_text("utf-8"))
-    return template.substitute(
-        title=html.escape(title), body="\n".join(body), style=style
-    )
+    return template.substitute(title=html.escape(title), body="\n".join(body))
 
 
 def table(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hookbridge.report.account import Event
 
 # Given to each guest before anything else; their order between guests means nothing.
 _SETTERS = ("set_model", "set_params")
+_OF_BATCH = {"before_run": "on_train_batch_begin", "after_run": "on_train_batch_end"}
 _LONGEST_BLOCK = 40  # columns; an epoch has fewer when its steps are folded
 
 
@@ -38,35 +39,24 @@ def story(events: Sequence[Event]) -> list[Item]:
     Items that come several times in a row become one `Repeated`: first steps, then
     epochs.
     """
-    names = {event.name for event in events}
-    pairs = {end: begin for end in names if (begin := _begin_of(end)) in names - {end}}
     items: list[Item] = list(_columns(events))
     for _ in ("steps", "epochs"):
-        items = _folded(items, lambda block: _is_whole(block, pairs))
+        items = _folded(items, _is_whole)
     # If steps end late, no block ends the steps that it begins: any block may repeat.
     return _folded(items, lambda block: True)
 
 
-def _begin_of(event: str) -> str:
-    return "before_run" if event == "after_run" else event.replace("_end", "_begin")
+def _is_whole(block: Sequence[Item]) -> bool:
+    """Whether a block ends with the end of what it begins with."""
+    first, last = _event(block[0], 0), _event(block[-1], -1)
+    return first.endswith("_begin") and last == first.replace("_begin", "_end")
 
 
-def _is_whole(block: Sequence[Item], pairs: Mapping[str, str]) -> bool:
-    """Whether a block ends everything that it begins, and begins all that it ends."""
-    first = block[0]
-    if isinstance(first, Column) and _begin_of(first.event) != first.event:
-        return False
-    is_open: set[str] = set()
-    for item in block:
-        if isinstance(item, Repeated):
-            continue
-        if item.event in pairs:
-            if pairs[item.event] not in is_open:
-                return False
-            is_open.discard(pairs[item.event])
-        elif item.event in pairs.values():
-            is_open.add(item.event)
-    return not is_open
+def _event(item: Item, place: int) -> str:
+    """The first or the last event; a hook's is that of the batch around it."""
+    while isinstance(item, Repeated):
+        item = item.items[place]
+    return _OF_BATCH.get(item.event, item.event)
 
 
 def _columns(events: Sequence[Event]) -> Iterator[Column]:

@@ -81,7 +81,14 @@ def test_train_in_a_cluster(
     train += [f"--train_files={data}", f"--eval_files={data}"]
     done = fork_server.run(
         *("-m", "hookbridge"),
-        *("cluster", "--nochief", "--num_workers=2", "--num_ps=1", "--evaluator", "--"),
+        *(
+            "cluster",
+            "--no_chief",
+            "--num_workers=2",
+            "--num_ps=1",
+            "--evaluator",
+            "--",
+        ),
         *(*train, f"--model_dir={tmp_path}/m"),
     )
     assert done.returncode == 0, done.stderr

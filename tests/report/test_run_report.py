@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from hookbridge.report import charts, svg
+from hookbridge.report import charts
 from hookbridge.report.run_report import RunReport, as_html, open_report, write_html
 from hookbridge.report.scalars import Curve, event_scalars, read_curves
 from hookbridge.report.tables import Run
@@ -85,7 +85,7 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     few = charts.thinned(points)
     assert len(few) <= 402 and few[0] == points[0] and few[-1] == points[-1]
     assert charts.thinned(points[:3]) == points[:3]
-    assert svg.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
+    assert charts.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
 
 
 def test_open_takes_the_browser_that_the_user_names(

@@ -221,7 +221,7 @@ def test_predictions_of_any_structure_are_counted(
     monkeypatch.chdir(tmp_path)
     job = ["--model_def=job.py", "--model_dir=m"]
     Path("job.py").write_text(PREDICTIONS)
-    assert main(["train", *job, "--train_steps=1", "--noprogress"]) == 0
+    assert main(["train", *job, "--train_steps=1", "--no_progress"]) == 0
     for predictions, code, message in (
         ("values", 0, "examples=4\n"),
         ("{'a': values}", 0, "examples=4\n"),

@@ -81,7 +81,7 @@ def test_sigterm_saves_and_the_exit_code_says_so(
     job.write_text((JOB if loop == "fit" else V1_JOB) + notes)
     data.write_text(ROWS)
     words = [f"--loop={loop}", f"--train_files={data}", f"--model_dir={folder}"]
-    words += ["--train_steps=10000000", "--train_batch_size=2", "--noprogress"]
+    words += ["--train_steps=10000000", "--train_batch_size=2", "--no_progress"]
     process = fork_server.start(
         ["-m", "hookbridge", "train", str(job), *words],
         keras_of_graphs(),
