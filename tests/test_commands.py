@@ -12,6 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+ONE_TENSORFLOW = True
 VERSION = "{}.{}".format(*sys.version_info)
 
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge.cluster import ClusterConfig, task_of
 
+ONE_TENSORFLOW = True
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "b:2"], "ps": ["c:1"]}
 
 
@@ -27,32 +28,26 @@ def test_a_good_configuration_is_read_and_written_back() -> None:
     assert ClusterConfig.from_json(found.to_json()) == found
 
 
-@pytest.mark.parametrize("text", ["", "  ", "{}", '{"environment": "cloud"}'])
-def test_without_a_cluster_the_job_is_local(text: str) -> None:
-    found = ClusterConfig.from_environment({"TF_CONFIG": text})
-    assert found == ClusterConfig() == ClusterConfig.from_environment({})
-    assert found.is_chief
+def test_without_a_cluster_the_job_is_local() -> None:
+    for text in ("", "  ", "{}", '{"environment": "cloud"}'):
+        found = ClusterConfig.from_environment({"TF_CONFIG": text})
+        assert found == ClusterConfig() == ClusterConfig.from_environment({})
+        assert found.is_chief
 
 
-@pytest.mark.parametrize(
-    ("cluster", "task", "expected"),
-    [
-        ({}, ("master", 0), "local"),
-        (CLUSTER, ("chief", 0), "chief"),
-        (CLUSTER, ("worker", 0), "worker"),
-        (CLUSTER, ("evaluator", 0), "evaluator"),
-        (CLUSTER, ("ps", 0), "ps"),
-        ({"worker": ["a:1", "a:2"]}, ("worker", 0), "chief"),
-        ({"worker": ["a:1", "a:2"]}, ("worker", "1"), "worker"),
-        ({"master": ["a:1"]}, ("master", 0), "chief"),
-    ],
-)
-def test_what_a_process_is_to_its_guests(
-    cluster: Any, task: tuple[str, Any], expected: str
-) -> None:
-    text = config(cluster, {"type": task[0], "index": task[1]})
-    assert task_of({"TF_CONFIG": text}) == expected
-    assert ClusterConfig.from_json(text).is_chief is (expected in ("local", "chief"))
+def test_what_a_process_is_to_its_guests() -> None:
+    two = {"worker": ["a:1", "a:2"]}
+    for cluster, kind, index, expected in (
+        ({}, "master", 0, "local"),
+        *((CLUSTER, kind, 0, kind) for kind in ("chief", "worker", "evaluator", "ps")),
+        (two, "worker", 0, "chief"),
+        (two, "worker", "1", "worker"),
+        ({"master": ["a:1"]}, "master", 0, "chief"),
+    ):
+        text = config(cluster, {"type": kind, "index": index})
+        assert task_of({"TF_CONFIG": text}) == expected
+        is_chief = expected in ("local", "chief")
+        assert ClusterConfig.from_json(text).is_chief is is_chief
 
 
 @pytest.mark.parametrize(
@@ -66,53 +61,37 @@ def test_a_bad_configuration_makes_nobody_a_worker(
         hb.as_hooks(hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief"))
 
 
-@pytest.mark.parametrize(
-    "address", ["localhost:1", "10.0.0.1:2222", "[::1]:65535", "my_host-0.svc.local:80"]
-)
-def test_addresses(address: str) -> None:
-    text = config({"worker": [address]}, {"type": "worker", "index": 0})
-    assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
+def test_addresses() -> None:
+    for address in ("localhost:1", "10.0.0.1:2222", "[::1]:65535", "my_h-0.svc.x:80"):
+        text = config({"worker": [address]}, {"type": "worker", "index": 0})
+        assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "grpc://localhost:2222",
-        "localhost:2222/x",
-        "no such host:2222",
-        "localhost:0",
-        "localhost:65536",
-        "localhost:99999",
-        "localhost:2222\n",
-        "::1:2222",
-        ":2222",
-        2222,
+        *("grpc://localhost:2222", "localhost:2222/x", "no such host:2222"),
+        *("localhost:0", "localhost:65536", "localhost:99999", "localhost:2222\n"),
+        *("::1:2222", ":2222", 2222),
     ],
 )
 def test_what_is_no_address(address: Any) -> None:
-    with pytest.raises(
-        hb.errors.InvalidArgumentError,
-        match=r"\['cluster'\]\['ps'\] is .*expected an address `host:port` with a port",
-    ):
+    message = r"\['cluster'\]\['ps'\] is .*expected an address `host:port` with a port"
+    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
         ClusterConfig.from_json(config({**CLUSTER, "ps": [address]}))
 
 
-@pytest.mark.parametrize(
-    ("task", "expected"),
-    [
-        (("worker", 0), ("chief", 0)),
-        (("worker", 1), ("worker", 0)),
-        (("ps", 0), ("ps", 0)),
-        (("evaluator", 0), ("evaluator", 0)),
-    ],
-)
-def test_the_first_worker_as_chief(
-    task: tuple[str, int], expected: tuple[str, int]
-) -> None:
+def test_the_first_worker_as_chief() -> None:
     cluster = {"worker": ("b:1", "b:2"), "ps": ("c:1",)}
-    assert ClusterConfig(cluster, *task).with_chief() == ClusterConfig(
-        {"chief": ("b:1",), "worker": ("b:2",), "ps": ("c:1",)}, *expected
-    )
+    with_chief = {"chief": ("b:1",), "worker": ("b:2",), "ps": ("c:1",)}
+    for kind, index, expected in (
+        ("worker", 0, ("chief", 0)),
+        ("worker", 1, ("worker", 0)),
+        ("ps", 0, ("ps", 0)),
+        ("evaluator", 0, ("evaluator", 0)),
+    ):
+        found = ClusterConfig(cluster, kind, index).with_chief()
+        assert found == ClusterConfig(with_chief, *expected)
 
 
 def test_a_chief_stays_the_chief() -> None:

@@ -17,14 +17,14 @@ from hookbridge import __version__, compat, errors, names
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
 
-# Name -> module or class with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
+# Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a
 # command line.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
-    "train": "hookbridge.cli.jobs:Train",
-    "evaluate": "hookbridge.cli.jobs:Evaluate",
-    "predict": "hookbridge.cli.jobs:Predict",
+    "train": "hookbridge.cli.jobs:TRAIN",
+    "evaluate": "hookbridge.cli.jobs:EVALUATE",
+    "predict": "hookbridge.cli.jobs:PREDICT",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
     "cluster": "hookbridge.cli.cluster",
@@ -92,7 +92,7 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
 
 
 def parser_of(name: str) -> tuple[Any, Parser]:
-    """A command's module or class, and its parser with all flags."""
+    """A command's module or object, and its parser with all flags."""
     command = pkgutil.resolve_name(COMMANDS[name])
     more = [f"example: {command.EXAMPLE}", getattr(command, "NOTE", "")]
     text = "\n\n".join(filter(None, more))

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from hookbridge import errors
+from hookbridge.cli import cluster
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
 EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
-# TensorFlow can neither be told to use one interface only nor to authenticate.
-NOTE = (
-    "TensorFlow's servers listen on all network interfaces without authentication,\n"
-    "although the addresses say localhost: run this where nobody else can connect,\n"
-    "or with --local, which starts no server."
-)
+NOTE = f"{cluster.NOTE}\nWith --local no server starts."
 FIELDS = {
     "epochs": "Train for at most so many epochs.",
     "batch_size": "Examples in a step; a multiple of --num_towers times --num_workers.",

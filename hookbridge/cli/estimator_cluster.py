@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 
@@ -29,13 +28,7 @@ def for_estimator() -> Iterator[ClusterConfig]:
             "'master', which evaluates by itself; expected the job 'chief' in its "
             "place."
         )
-    # Estimator reads further keys; they are kept.
-    value = json.loads(before) if before.strip() else {}
-    for key in ("cluster", "task"):
-        value.pop(key, None)
-    if cluster.cluster:
-        value.update(json.loads(cluster.to_json()))
-    os.environ["TF_CONFIG"] = json.dumps(value)
+    os.environ["TF_CONFIG"] = cluster.to_json() if cluster.cluster else "{}"
     try:
         yield cluster
     finally:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -122,19 +121,6 @@ def settings_of(values: Values) -> TrainingSettings:
     return TrainingSettings(**fields)
 
 
-def show(values: Values, results: Mapping[str, Any]) -> None:
-    """Prints results as `name=value`, or as JSON."""
-    if values.format == "json":
-        print(json.dumps(dict(results), default=float))
-        return
-    print(
-        *(
-            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
-            for name, value in sorted(results.items())
-        )
-    )
-
-
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Runs one command on a model definition file in this process."""
     settings = settings_of(values)
@@ -144,7 +130,6 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
     from hookbridge.training.console import hook_lines
-    from hookbridge.training.fit_training import split_cpu
     from hookbridge.training.job import TrainingJob
 
     lines = hook_lines(to_stderr=values.format == "json")
@@ -156,8 +141,6 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
             check_own_port(cluster)
         job: Any = None
         try:
-            if settings.loop == "fit":
-                split_cpu(settings)
             job = TrainingJob(module, settings, cluster)
             act(job)
         except (Exception, SystemExit) as e:

@@ -2,78 +2,80 @@
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hookbridge.cli import job_flags
-from hookbridge.cli.parser import Values
+from hookbridge.cli.parser import Parser, Values
 
-_USAGE = "FILE.py --model_dir=DIR [--flag=value ...]"
 _EXAMPLE = (
     "hookbridge {} examples/digits_keras.py {}--header_lines=1 \\\n"
     "    --{}_files=examples/data/digits.csv --model_dir=runs/fit"
 )
 
 
-class Train:
-    """Trains; evaluates too if there are data for it."""
+@dataclass(frozen=True)
+class JobCommand:
+    """A command; `work` gives a text for people, and the results."""
 
-    SUMMARY = "Train a model definition file in any loop, driven by its guests."
-    USAGE = _USAGE
-    EXAMPLE = _EXAMPLE.format("train", "--epochs=5 ", "train")
-    NOTE = (
-        "Other spellings: --model_def=FILE.py; --job-dir, --data_dir, --max_steps and\n"
-        "--num_gpus for --model_dir, --train_files, --train_steps and --num_towers."
-    )
-    define_flags = staticmethod(job_flags.define)
+    name: str
+    SUMMARY: str
+    EXAMPLE: str
+    work: Callable[[Any], tuple[str, Mapping[str, Any]]]
+    files: str = ""  # the flag with the data of a command that does not train
+    NOTE: str = ""
+    USAGE: str = "FILE.py --model_dir=DIR [--flag=value ...]"
 
-    @staticmethod
-    def run(values: Values) -> int:
-        """Runs the training, here or in a local cluster."""
+    def define_flags(self, parser: Parser) -> None:
+        """Defines the command's flags."""
+        job_flags.define(parser, self.files)
 
-        def train(job: Any) -> None:
-            summary, results = job.train()
-            if summary and values.format == "text":
-                print(summary)
+    def run(self, values: Values) -> int:
+        """Runs the command; a training perhaps in a local cluster."""
+
+        def act(job: Any) -> None:
+            text, results = self.work(job)
+            if text and values.format == "text":
+                print(text)
             if results:
-                job_flags.show(values, results)
+                print(_shown(results, values.format))
 
-        return job_flags.run_here_or_in_cluster(values, train, "train")
-
-
-class Evaluate:
-    """Prints the metrics, and drives `on_test_*` of the file's callbacks."""
-
-    SUMMARY = "Evaluate the newest checkpoint of a model definition file."
-    USAGE = _USAGE
-    EXAMPLE = _EXAMPLE.format("evaluate", "", "eval")
-    define_flags = staticmethod(partial(job_flags.define, files="eval_files"))
-
-    @staticmethod
-    def run(values: Values) -> int:
-        """Runs the evaluation."""
-        return job_flags.run_job(
-            values, lambda job: job_flags.show(values, job.evaluate()), "evaluate"
-        )
+        run = job_flags.run_job if self.files else job_flags.run_here_or_in_cluster
+        return run(values, act, self.name)
 
 
-class Predict:
-    """Drives `on_predict_*` of the file's callbacks."""
-
-    SUMMARY = "Predict with the newest checkpoint of a model definition file."
-    USAGE = _USAGE
-    EXAMPLE = _EXAMPLE.format("predict", "", "predict")
-    NOTE = (
-        "The predictions go to the file's callbacks: on_predict_batch_end of, for "
-        "example,\nhb.callbacks.PredictionOutputsProcessor(process_fn)."
+def _shown(results: Mapping[str, Any], form: str) -> str:
+    if form == "json":
+        return json.dumps(dict(results), default=float)
+    return " ".join(
+        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in sorted(results.items())
     )
-    define_flags = staticmethod(partial(job_flags.define, files="predict_files"))
 
-    @staticmethod
-    def run(values: Values) -> int:
-        """Runs the prediction."""
-        return job_flags.run_job(
-            values,
-            lambda job: job_flags.show(values, {"examples": job.predict()}),
-            "predict",
-        )
+
+TRAIN = JobCommand(
+    "train",
+    "Train a model definition file in any loop, driven by its guests.",
+    _EXAMPLE.format("train", "--epochs=5 ", "train"),
+    lambda job: job.train(),
+    NOTE="Other spellings: --model_def=FILE.py; --job-dir, --data_dir, --max_steps,\n"
+    "--num_gpus for --model_dir, --train_files, --train_steps, --num_towers.",
+)
+EVALUATE = JobCommand(
+    "evaluate",
+    "Evaluate the newest checkpoint of a model definition file.",
+    _EXAMPLE.format("evaluate", "", "eval"),
+    lambda job: ("", job.evaluate()),
+    "eval_files",
+)
+PREDICT = JobCommand(
+    "predict",
+    "Predict with the newest checkpoint of a model definition file.",
+    _EXAMPLE.format("predict", "", "predict"),
+    lambda job: ("", {"examples": job.predict()}),
+    "predict_files",
+    "The predictions go to the file's callbacks: on_predict_batch_end of, for "
+    "example,\nhb.callbacks.PredictionOutputsProcessor(process_fn).",
+)

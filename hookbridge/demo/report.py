@@ -10,10 +10,10 @@ from hookbridge import compat, lifecycle
 from hookbridge.demo.settings import DemoSettings
 from hookbridge.demo.story import complaints
 from hookbridge.report.account import Account, finite
-from hookbridge.report.run_report import RunReport
-from hookbridge.report.tables import (
+from hookbridge.report.run_report import (
     COSTS_HEADER,
     Run,
+    RunReport,
     cost_rows,
     cost_summary,
     event_header,

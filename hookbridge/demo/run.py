@@ -12,8 +12,7 @@ from pathlib import Path
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import LOOPS, DemoSettings
 from hookbridge.report.account import accounts
-from hookbridge.report.run_report import open_report, write_html
-from hookbridge.report.tables import Run
+from hookbridge.report.run_report import Run, open_report, write_html
 
 TITLES = {
     "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),

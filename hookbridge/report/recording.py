@@ -11,8 +11,7 @@ from typing import Any
 from hookbridge import compat
 from hookbridge.arguments import writable
 from hookbridge.report.account import Recorder, accounts
-from hookbridge.report.run_report import RunReport, write_html
-from hookbridge.report.tables import Run
+from hookbridge.report.run_report import Run, RunReport, write_html
 
 
 @contextlib.contextmanager

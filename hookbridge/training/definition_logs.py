@@ -9,14 +9,13 @@ returns early would do nothing, without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from absl import logging
 
 from hookbridge.callbacks.ready_made import metrics_of, step_of
 from hookbridge.lifecycle import overrides
-from hookbridge.names import nearest
 from hookbridge.patching import InstanceMethods
 
 # Callbacks of these packages know Keras's arguments alone.
@@ -30,7 +29,7 @@ def add_definition_logs(callback: Any) -> None:
     """Lets a user's callback see the arguments of a definition file from now on."""
     if type(callback).__module__.partition(".")[0] in _STOCK:
         return
-    methods, missed = {}, _Missed(type(callback).__name__)
+    methods, missed = {}, set[Any]()
     for name in _EVENTS:
         # A list of callbacks, unlike a function, gives the same ones for each mode.
         is_ours = getattr(getattr(callback, name), "__module__", "") == __name__
@@ -39,48 +38,28 @@ def add_definition_logs(callback: Any) -> None:
     InstanceMethods(callback, methods).install()
 
 
-class _Missed:
-    """Logs each entry that a callback reads and its loop does not give, once."""
-
-    def __init__(self, callback: str) -> None:
-        self._callback = callback
-        self._keys: set[Any] = set()
-
-    def note(self, key: Any, event: str, keys: Iterable[Any]) -> None:
-        """A callback has read an entry in an event that has other entries."""
-        if key in self._keys:
-            return
-        self._keys.add(key)
-        names = [str(name) for name in keys]
-        near = nearest(str(key), names)
-        logging.warning(
-            'hookbridge: `%s` reads logs["%s"] in `%s`, which this loop does not give '
-            "there. It gives: %s%s.",
-            self._callback,
-            key,
-            event,
-            ", ".join(names) or "nothing",
-            f' (nearest: "{near[0]}")' if near else "",
-        )
-
-
 class _Logs(dict[Any, Any]):
-    """Logs that tell which entry was read and is not there."""
+    """Logs that tell, once for each entry, which one was read and is not there."""
 
-    def __init__(self, logs: Mapping[Any, Any], event: str, missed: _Missed) -> None:
+    def __init__(self, logs: Mapping[Any, Any], place: str, missed: set[Any]) -> None:
         super().__init__(
-            (key, _Logs(value, event, missed) if key == "metrics" else value)
+            (key, _Logs(value, place, missed) if key == "metrics" else value)
             for key, value in logs.items()
         )
-        self._event, self._missed = event, missed
+        self._place, self._missed = place, missed
 
     def get(self, key: Any, default: Any = None) -> Any:
-        if default is None and key not in self:
-            self._missed.note(key, self._event, self)
+        if default is None and key not in self and key not in self._missed:
+            self._missed.add(key)
+            logging.warning(
+                "hookbridge: %s, which this loop does not give there. It gives: %s.",
+                self._place.format(key),
+                ", ".join(map(str, self)) or "nothing",
+            )
         return super().get(key, default)
 
 
-def _watched(callback: Any, event: str, missed: _Missed) -> Callable[..., Any]:
+def _watched(callback: Any, event: str, missed: set[Any]) -> Callable[..., Any]:
     """The method, called with `_Logs`; what it adds to them reaches the caller's."""
     method, more = getattr(callback, event), _EVENTS[event]
     arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
@@ -91,7 +70,8 @@ def _watched(callback: Any, event: str, missed: _Missed) -> Callable[..., Any]:
             place, logs = more(callback, place, logs or {})
         if logs is None:
             return method(*place, None)
-        spied = _Logs(logs, event, missed)
+        name = type(callback).__name__
+        spied = _Logs(logs, f'`{name}` reads logs["{{}}"] in `{event}`', missed)
         result = method(*place, spied)
         if isinstance(logs, dict):
             logs.clear()

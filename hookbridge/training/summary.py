@@ -16,8 +16,7 @@ from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.callbacks.progress import Progress
 from hookbridge.data.bad_rows import tidied
 from hookbridge.report.account import accounts
-from hookbridge.report.run_report import FILE_NAME, RunReport
-from hookbridge.report.tables import Run
+from hookbridge.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.training import user_file
 from hookbridge.training.definition import PREDICT
 from hookbridge.training.part import Part

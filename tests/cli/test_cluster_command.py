@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from idle_clock import idle_secs
 
+ONE_TENSORFLOW = True
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow

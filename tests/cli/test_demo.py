@@ -25,7 +25,7 @@ from hookbridge.demo.settings import (
     DemoSettings,
 )
 from hookbridge.report.account import accounts, finite
-from hookbridge.report.tables import Run
+from hookbridge.report.run_report import Run
 from hookbridge.training.definition import TRAIN, ModelDefinition
 from hookbridge.training.inputs import Inputs
 from hookbridge.training.settings import TrainingSettings

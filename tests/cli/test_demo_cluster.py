@@ -15,7 +15,7 @@ from fork_server import ForkServer
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import LOOPS
 from hookbridge.report.account import accounts
-from hookbridge.report.tables import Run
+from hookbridge.report.run_report import Run
 
 HOOKS = ("LoggingTensorHook", "StepCounterHook", "ActivityHook")
 CALLBACKS = (

@@ -42,7 +42,7 @@ def small_demo(directory: Path, *flags: str) -> Path:
     """Trains the demo in one process, and returns its directory."""
     command = [sys.executable, "-m", "hookbridge", "demo", "--local"]
     subprocess.run(
-        [*command, f"--model_dir={directory}", *(flags or ("--epochs=4",))],
+        [*command, f"--model_dir={directory}", *(flags or ("--epochs=2",))],
         cwd=ROOT,
         env=_ENVIRONMENT,
         stdout=subprocess.PIPE,

@@ -17,6 +17,7 @@ from report_pictures import (
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NOT_HERE)]
+ONE_TENSORFLOW = True
 PNG = b"\x89PNG"
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge.profiling import BRIDGE, WAITING
 from hookbridge.report.account import accounts
-from hookbridge.report.tables import Run, cost_rows, cost_summary
+from hookbridge.report.run_report import Run, cost_rows, cost_summary
 
 v1 = tf.compat.v1
 

@@ -8,9 +8,14 @@ import pytest
 import tensorflow as tf
 
 from hookbridge.report import charts
-from hookbridge.report.run_report import RunReport, as_html, open_report, write_html
+from hookbridge.report.run_report import (
+    Run,
+    RunReport,
+    as_html,
+    open_report,
+    write_html,
+)
 from hookbridge.report.scalars import Curve, event_scalars, read_curves
-from hookbridge.report.tables import Run
 
 
 def write_run(directory: Path, losses: list[float]) -> None:

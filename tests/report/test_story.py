@@ -6,6 +6,7 @@ from hookbridge.report import event_pictures
 from hookbridge.report.account import Account, Event, GuestFacts
 from hookbridge.report.story import Column, Item, Repeated, story
 
+ONE_TENSORFLOW = True
 HOOK, CALLBACK = 0, 1
 
 

@@ -106,10 +106,10 @@ USAGE = {
     "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
     "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
     "workers_alone": (JOB, ["--num_workers=2"], "--num_workers=2 and --num_ps=0"),
-    "too_late_for_towers": (
+    "no_such_towers": (
         JOB,
         ["--num_towers=3", "--train_batch_size=3"],
-        "in use with 2 logical CPUs; expected 3",
+        "with --loop=fit and 2 logical CPUs; expected 3",
     ),
     "odd_batch": (JOB, ["--num_towers=2", "--train_batch_size=3"], "=3 and --num_tow"),
     "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
@@ -213,6 +213,11 @@ def test_another_cluster_than_that_of_tf_config(
     job = ["--model_def=job.py", f"--model_dir={tmp_path}/m", f"--loop={loop}"]
     assert main(["train", *job, f"--{flag}"]) == 2
     assert f"--{flag}, and TF_CONFIG says {size};" in capsys.readouterr().err
+    if loop == "fit":
+        (tmp_path / "job.py").write_text(JOB)
+        monkeypatch.chdir(tmp_path)
+        assert main(["train", *job, "--num_towers=2"]) == 2
+        assert "=2 and --devices=None with --loop=fit in a" in capsys.readouterr().err
 
 
 def test_predictions_of_any_structure_are_counted(
@@ -276,11 +281,11 @@ BROKEN = ROWS + "9,nine,0\n" + ROWS
 NAN = GOOD.format(units=3, scale="float('nan')")
 # Loops, the file, its rows -> the message.
 FAILED_RUNS = {
-    "broken": (("fit", "estimator"), JOB, BROKEN,
+    "broken": (("estimator",), JOB, BROKEN,
                "rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"),
     "header": (("fit",), JOB, "a,b,label\n" + ROWS,
                "header, --header_lines=1 leaves it out; --bad_rows"),
-    "label": (("fit", "towers"), JOB, ROWS + "1,1,7\n",
+    "label": (("towers",), JOB, ROWS + "1,1,7\n",
               "train: rows.csv, line 5: Received a label value of 7"),
     "nan": (("fit", "towers"), NAN, ROWS, "job.py, line 9: `loss` became NaN."),
 }  # fmt: skip

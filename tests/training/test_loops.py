@@ -75,7 +75,7 @@ def hooks():
     return [Losses()]
 """
 
-# The same model, in a file that is read so early that it could still set up devices.
+# The same model, in a file that sets up the devices of two towers.
 CHOOSES = """
 import sys
 
@@ -85,7 +85,8 @@ from digits_keras import *
 import tensorflow as tf
 
 (cpu, *_) = tf.config.list_physical_devices("CPU")
-assert tf.config.get_logical_device_configuration(cpu) is None
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 """
 
 
@@ -181,49 +182,37 @@ def test_the_loops_train_alike(noted: Any, loop: str) -> None:
 
 @pytest.mark.slow
 def test_towers_of_fit_train_as_one_device(
-    keras: Any, noted: Any, fork_server: ForkServer, tmp_path: Path
+    noted: Any, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    file = tmp_path / "chooses.py"
+    file, (folder, _) = tmp_path / "chooses.py", noted["fit"]
     file.write_text(CHOOSES.format(examples=str(ROOT / "examples")))
-    # Under a strategy Keras 3 reads the data first, and so reshuffles them.
-    for towers in ("2",) if compat.is_keras3(keras) else ("1", "2"):
-        done = hookbridge(
-            fork_server,
-            *("train", f"--model_def={file}", "--loop=fit"),
-            *(f"--num_towers={towers}", f"--model_dir={tmp_path / towers}"),
-            *(f"--train_files={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
-            *("--epochs=1", "--seed=3"),
-            TF_USE_LEGACY_KERAS=str(int(keras.__name__ == "tf_keras")),
-        )
-        assert done.returncode == 0, done.stderr
-    two = weights(tmp_path / "2")
-    assert two["global_step"] == 10
-    if not compat.is_keras3(keras):
-        for name, one in weights(tmp_path / "1", WEIGHTS).items():
-            np.testing.assert_allclose(two[name], one, atol=2e-5)
+    done = hookbridge(
+        fork_server,
+        *("train", f"--model_def={file}", "--loop=fit", "--num_towers=2"),
+        *(f"--train_files={folder.parent}/few.csv", "--header_lines=1"),
+        *("--epochs=2", "--seed=3", f"--model_dir={tmp_path / 'model'}"),
+    )
+    assert done.returncode == 0, done.stderr
+    one, two = weights(folder), weights(tmp_path / "model")
+    assert two["global_step"] == one["global_step"]
+    for name in WEIGHTS:
+        np.testing.assert_allclose(two[name], one[name], atol=2e-5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flags", "legacy", "message"),
-    [
-        (["--num_towers=2"], "1", "Received --num_towers=2 and --devices=None with"),
-        ([], "0", "[chief 0] hookbridge: train: Keras 3 cannot train under"),
-    ],
-)
-def test_fits_with_servers_that_are_refused(
-    flags: list[str], legacy: str, message: str, fork_server: ForkServer, tmp_path: Path
+@pytest.mark.skipif(compat.tf_version() < (2, 16), reason="there is no Keras 3")
+def test_a_fit_of_keras_3_with_servers_is_refused(
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    if legacy == "0" and compat.tf_version() < (2, 16):
-        pytest.skip("there is no Keras 3")
     done = hookbridge(
         fork_server,
         *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
-        *(*flags, "--num_ps=1", "--epochs=1", "--header_lines=1"),
+        *("--num_ps=1", "--epochs=1", "--header_lines=1"),
         *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
-        TF_USE_LEGACY_KERAS=legacy,
+        TF_USE_LEGACY_KERAS="0",
     )
     assert done.returncode == 2
+    message = "[chief 0] hookbridge: train: Keras 3 cannot train under"
     assert message in done.stderr
 
 
@@ -250,33 +239,32 @@ def test_an_older_keras_optimizer_trains_alike(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_params_progress_and_report(noted: Any, loop: str) -> None:
-    folder, results = noted[loop]
-    (params,) = _events(noted, loop, "train", "params")
-    assert params == {
-        "batch_size": 32,
-        "epochs": 2,
-        "saved_model_path": f"{folder}/saved_model",
-        "checkpoint_path": str(folder),
-    }
-    # A pipe gets plain lines of progress, among them the first and the last one.
-    told = results["train"][2]
-    assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
-    page = (folder / "report.html").read_text("utf-8")
-    assert "Training of noted.py" in page and "epoch_loss" in page
-    assert "<script" not in page
+def test_params_progress_and_report(noted: Any) -> None:
+    for loop, (folder, results) in noted.items():
+        (params,) = _events(noted, loop, "train", "params")
+        assert params == {
+            "batch_size": 32,
+            "epochs": 2,
+            "saved_model_path": f"{folder}/saved_model",
+            "checkpoint_path": str(folder),
+        }
+        # A pipe gets plain lines of progress, among them the first and the last one.
+        told = results["train"][2]
+        assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
+        page = (folder / "report.html").read_text("utf-8")
+        assert "Training of noted.py" in page and "epoch_loss" in page
+        assert "<script" not in page
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS[:2])
-def test_evaluate_and_predict_drive_their_events(noted: Any, loop: str) -> None:
-    (fit, *_), (found, *_) = (noted[each][1]["evaluate"] for each in ("fit", loop))
+def test_evaluate_and_predict_drive_their_events(noted: Any) -> None:
+    (fit, *_), (found, *_) = (noted[each][1]["evaluate"] for each in LOOPS[:2])
     assert found == pytest.approx(fit, rel=1e-4)
     assert set(found) == {"loss", "accuracy", "global_step"}
-    assert len(_events(noted, loop, "evaluate", "test")) == 1
-    batches = _events(noted, loop, "predict", "predict")
-    assert [each["shape"] for each in batches] == [[64, 10]] * 4 + [[44, 10]]
+    for loop in LOOPS[:2]:
+        assert len(_events(noted, loop, "evaluate", "test")) == 1
+        batches = _events(noted, loop, "predict", "predict")
+        assert [each["shape"] for each in batches] == [[64, 10]] * 4 + [[44, 10]]
 
 
 @pytest.mark.slow
