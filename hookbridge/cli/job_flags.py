@@ -40,11 +40,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
         "train_steps": ("Ends the training at this global step.", int),
     },
     "cluster": {
-        "num_towers": ("Devices of a process that share each batch.", None),
-        "devices": (
-            "The towers' devices; by default the GPUs, or else logical CPUs.",
-            list,
-        ),
+        "num_towers": ("GPUs, or else CPUs, of a process that share each batch.", None),
         "batch_per_tower": ("Each tower gets a batch of its own.", None),
         "num_workers": ("Processes that train.", None),
         "num_ps": ("Parameter servers.", None),

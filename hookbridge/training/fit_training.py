@@ -17,7 +17,6 @@ from hookbridge.loops.towers.devices import tower_devices
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.keras_model import compile_model, features_of
 from hookbridge.training.part import SAVE_SECS, Part
-from hookbridge.training.settings import TrainingSettings
 from hookbridge.training.summary import watchers
 
 v1 = tf.compat.v1
@@ -38,12 +37,11 @@ class FitTraining:
                 see="model definition file",
             )
         settings = part.settings
-        if part.config.cluster and (settings.num_towers > 1 or settings.devices):
+        if part.config.cluster and settings.num_towers > 1:
             raise errors.InvalidArgumentError(
-                f"Received --num_towers={settings.num_towers} and "
-                f"--devices={settings.devices} with --loop=fit in a cluster; expected "
-                "1 and none, since `ParameterServerStrategy` takes all GPUs of its "
-                "workers by itself. Use --loop=towers or --loop=estimator."
+                f"Received --num_towers={settings.num_towers} with --loop=fit in a "
+                "cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
+                "of its workers by itself. Use --loop=towers or --loop=estimator."
             )
         self._part = part
 
@@ -58,7 +56,7 @@ class FitTraining:
                 self._part.config, guests=guests
             )
         else:
-            strategy = mirrored_strategy(settings)
+            strategy = mirrored_strategy(settings.num_towers)
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # read when the dataset is made
         batches = self._part.inputs.function(TRAIN)()
@@ -156,22 +154,16 @@ def _features_only(*batch: Any) -> Any:
     return features_of(batch) if len(batch) > 1 else batch[0]
 
 
-def mirrored_strategy(settings: TrainingSettings) -> Any:
-    """The strategy over the devices of the towers.
-
-    For one tower without a given device it is TensorFlow's default strategy.
-    """
-    if settings.num_towers == 1 and not settings.devices:
+def mirrored_strategy(num_towers: int) -> Any:
+    """The strategy over the devices of the towers; for one it is TensorFlow's own."""
+    if num_towers == 1:
         return tf.distribute.get_strategy()
-    devices = tower_devices(settings.num_towers, settings.devices)
-    specs = map(tf.DeviceSpec.from_string, devices)
-    cpus = [s.device_index or 0 for s in specs if s.device_type == "CPU"]
-    wanted = 1 + max(cpus, default=0)
-    here = len(tf.config.list_logical_devices("CPU"))
-    if here < wanted:
+    devices = tower_devices(num_towers)
+    here = {device.name for device in tf.config.list_logical_devices()}
+    if not here.issuperset(devices):
         raise errors.InvalidArgumentError(
-            f"Received num_towers={settings.num_towers} with --loop=fit and {here} "
-            f"logical CPUs; expected {wanted}. Call "
+            f"Received --num_towers={num_towers} with --loop=fit and the logical "
+            f"devices {', '.join(sorted(here))}; expected {', '.join(devices)}. Call "
             "`tf.config.set_logical_device_configuration` at the top of the file."
         )
     return tf.distribute.MirroredStrategy(devices)

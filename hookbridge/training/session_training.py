@@ -41,7 +41,7 @@ class SessionTraining:
     def __init__(self, part: Part) -> None:
         self._part = part
         definition, settings = part.definition, part.settings
-        self._devices = tower_devices(settings.num_towers, settings.devices)
+        self._devices = tower_devices(settings.num_towers)
         self._graph_model: GraphModel | None = None
         model_fn = definition.model_fn
         if model_fn is None:

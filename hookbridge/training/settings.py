@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from hookbridge import errors
@@ -29,7 +29,6 @@ class TrainingSettings:
     epochs: int | None = None
     steps_per_epoch: int | None = None
     num_towers: int = 1
-    devices: tuple[str, ...] | None = field(default=None)
     batch_per_tower: bool = False
     num_workers: int = 1
     num_ps: int = 0

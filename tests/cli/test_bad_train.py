@@ -59,16 +59,6 @@ BAD: dict[str, tuple[Any, list[str], str, str]] = {
         ),
         *([], "", "expected the job 'chief'"),
     ),
-    "no_such_device": (
-        tf_config,
-        ["--num_towers=2", "--devices=/device:GPU:98,/device:GPU:99"],
-        *("", "device '/device:GPU:98'"),
-    ),
-    "too_few_devices": (
-        tf_config,
-        ["--num_towers=3", "--devices=/device:CPU:0,/device:CPU:1"],
-        *("", "num_towers=3 and 2 devices"),
-    ),
     "batch_of_any_size_without_a_chief": (
         lambda: tf_config({"type": "worker", "index": 0}, chief=None),
         *(["--num_towers=3"], ANY_SIZE, "batch of 8 examples for 3 towers"),

@@ -109,7 +109,7 @@ USAGE = {
     "no_such_towers": (
         JOB,
         ["--num_towers=3", "--train_batch_size=3"],
-        "with --loop=fit and 2 logical CPUs; expected 3",
+        "CPU:1; expected /device:CPU:0, /device:CPU:1, /device:CPU:2",
     ),
     "odd_batch": (JOB, ["--num_towers=2", "--train_batch_size=3"], "=3 and --num_tow"),
     "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
@@ -217,7 +217,7 @@ def test_another_cluster_than_that_of_tf_config(
         (tmp_path / "job.py").write_text(JOB)
         monkeypatch.chdir(tmp_path)
         assert main(["train", *job, "--num_towers=2"]) == 2
-        assert "=2 and --devices=None with --loop=fit in a" in capsys.readouterr().err
+        assert "--num_towers=2 with --loop=fit in a cluster" in capsys.readouterr().err
 
 
 def test_predictions_of_any_structure_are_counted(
