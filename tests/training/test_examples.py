@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import subprocess
-from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import ROOT, keras_of_graphs, printed
@@ -26,20 +27,29 @@ def commands() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("section", sorted(commands()))
-def test_a_section(section: str, tmp_path: Path, fork_server: ForkServer) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    outputs = []
-    for line in commands()[section]:
+@pytest.fixture(scope="module")
+def run(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Runs a command; one that several sections have runs once."""
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "examples").symlink_to(ROOT / "examples")
+
+    @functools.cache
+    def once(line: str) -> subprocess.CompletedProcess[str]:
         program, *words = shlex.split(line)
         start = ["-m", "hookbridge"] if program == "hookbridge" else []
         done = fork_server.run(
-            *start, *words, folder=tmp_path, PYTHONPATH=str(ROOT), **keras_of_graphs()
+            *start, *words, folder=folder, PYTHONPATH=str(ROOT), **keras_of_graphs()
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        outputs.append(done)
-    _LOOK[section](outputs)
+        return done
+
+    return once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", sorted(commands()))
+def test_a_section(section: str, run: Any) -> None:
+    _LOOK[section]([run(line) for line in commands()[section]])
 
 
 def _digits(outputs: Outputs) -> None:
