@@ -38,30 +38,21 @@ def version_of(python: str) -> str:
     return subprocess.check_output([python, "-c", code], text=True).strip()
 
 
-def test_python_that_does_not_run_is_passed_over(
-    repo_root: Path, tmp_path: Path
-) -> None:
-    executable(tmp_path / f"python{VERSION}", "echo not selected >&2; exit 127")
-    executable(tmp_path / "python3", f'exec "{sys.executable}" "$@"')
-    done = find_python(repo_root, tmp_path, VERSION)
-    assert done.returncode == 0, done.stderr
-    assert version_of(done.stdout.strip()) == VERSION
-
-
-def test_pyenv_versions_behind_shims_are_found(repo_root: Path, tmp_path: Path) -> None:
-    shims = tmp_path / "pyenv" / "shims"
+def test_a_python_that_runs_is_found(repo_root: Path, tmp_path: Path) -> None:
+    """Beside one that does not run, and behind the shims of pyenv."""
+    real = f'exec "{sys.executable}" "$@"'
     broken = "echo the shim has no version >&2; exit 127"
+    plain, shims = tmp_path / "plain", tmp_path / "pyenv" / "shims"
+    executable(plain / f"python{VERSION}", broken)
+    executable(plain / "python3", real)
     for name in (f"python{VERSION}", "python3", "python"):
         executable(shims / name, broken)
-    real = tmp_path / "pyenv" / "versions" / f"{VERSION}.0" / "bin" / "python"
-    executable(real, f'exec "{sys.executable}" "$@"')
-    done = find_python(repo_root, shims, VERSION)
-    assert done.returncode == 0, done.stderr
-    assert version_of(done.stdout.strip()) == VERSION
-
-
-def test_no_python_is_said_plainly(repo_root: Path, tmp_path: Path) -> None:
-    done = find_python(repo_root, tmp_path, "2.0", "2.1")
+    executable(shims.parent / "versions" / f"{VERSION}.0" / "bin" / "python", real)
+    for folder in (plain, shims):
+        done = find_python(repo_root, folder, VERSION)
+        assert done.returncode == 0, done.stderr
+        assert version_of(done.stdout.strip()) == VERSION
+    done = find_python(repo_root, plain, "2.0", "2.1")
     assert done.returncode == 1
     assert done.stderr == "No working Python of version 2.0 2.1 was found.\n"
 
@@ -102,78 +93,55 @@ def test_a_version_that_cannot_be_had_fails_only_if_it_was_asked_for(
         assert "could not be installed, and was not tried" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["--version"], 0, "passed: pytest "),
-        (["nowhere.py"], 1, "FAILED (exit code 4)"),
-    ],
-)
-def test_suites_report_each_environment(
-    arguments: list[str], code: int, words: str, repo_root: Path, tmp_path: Path
-) -> None:
-    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
-    environments = [f"one={sys.executable}", f"two={sys.executable}"]
-    done = subprocess.run(
-        [*suites, *environments, "--", *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+def suites(
+    root: Path, folder: Path, environments: tuple[str, ...], *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs the suites in a folder, with this Python as each environment."""
+    command = [sys.executable, str(root / ".ci" / "suites.py")]
+    command += [f"{name}={sys.executable}" for name in environments]
+    return subprocess.run(
+        [*command, "--", *arguments], cwd=folder, capture_output=True, text=True
     )
-    assert done.returncode == code
+
+
+def test_suites_report_each_environment_and_say_at_the_end_what_failed(
+    repo_root: Path, tmp_path: Path
+) -> None:
+    done = suites(repo_root, tmp_path, ("one", "two"), "--version")
+    assert done.returncode == 0
     last = done.stdout.splitlines()[-2:]
     assert [line.split(":")[0] for line in last] == ["one", "two"]
-    assert all(words in line for line in last)
-
-
-def test_suites_say_at_the_end_what_failed(repo_root: Path, tmp_path: Path) -> None:
+    assert all("passed: pytest " in line for line in last)
     (tmp_path / "test_it.py").write_text(
         "def test_sums():\n    assert 1 + 1 == 3, 'no sum'\n"
     )
-    suites = [sys.executable, str(repo_root / ".ci" / "suites.py")]
-    done = subprocess.run(
-        [*suites, f"one={sys.executable}", "--", "-q", "test_it.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    done = suites(repo_root, tmp_path, ("one",), "-q", "test_it.py")
     assert done.returncode == 1
     _, _, end = done.stdout.partition("What failed in one:")
     assert "AssertionError: no sum" in end
     assert "FAILED test_it.py::test_sums" in end
-
-
-def suites_of_folders(
-    root: Path, folder: Path, *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs a few tests in three folders, as `make test` does."""
-    for name, count in (("few", 1), ("chaos", 2), ("more", 3)):
-        (folder / "tests" / name).mkdir(parents=True)
-        tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
-        (folder / "tests" / name / f"test_{count}.py").write_text(tests)
-    suites = [sys.executable, str(root / ".ci" / "suites.py"), f"one={sys.executable}"]
-    return subprocess.run(
-        [*suites, "--", "-q", *arguments], cwd=folder, capture_output=True, text=True
-    )
+    done = suites(repo_root, tmp_path, ("one",), "nowhere.py")
+    assert done.returncode == 1
+    assert "FAILED (exit code 4)" in done.stdout.splitlines()[-1]
 
 
 def test_suites_run_every_folder_by_itself_and_begin_with_what_takes_long(
     repo_root: Path, tmp_path: Path
 ) -> None:
-    done = suites_of_folders(repo_root, tmp_path)
+    for name, count in (("few", 1), ("chaos", 2), ("more", 3)):
+        (tmp_path / "tests" / name).mkdir(parents=True)
+        tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
+        (tmp_path / "tests" / name / f"test_{count}.py").write_text(tests)
+    done = suites(repo_root, tmp_path, ("one",), "-q")
     assert done.returncode == 0, done.stdout
     longest, larger, smaller = done.stdout.splitlines()[-3:]
     assert longest.startswith("one chaos: passed: 2 passed")
     assert larger.startswith("one more: passed: 3 passed")
     assert smaller.startswith("one few: passed: 1 passed")
-
-
-@pytest.mark.parametrize(("name", "code"), [("test_2", 0), ("nowhere", 1)])
-def test_a_folder_without_a_chosen_test_is_no_failure(
-    name: str, code: int, repo_root: Path, tmp_path: Path
-) -> None:
-    done = suites_of_folders(repo_root, tmp_path, "-k", name)
-    assert done.returncode == code, done.stdout
-    _, larger, smaller = done.stdout.splitlines()[-3:]
-    assert larger.startswith("one more: FAILED" if code else "one more: passed: 1")
-    assert smaller.startswith("one few: FAILED" if code else "one few: passed: 1 d")
+    # A folder without a chosen test is no failure, if another has one.
+    for name, code, more in (("test_2", 0, "passed: 1"), ("nowhere", 1, "FAILED")):
+        done = suites(repo_root, tmp_path, ("one",), "-q", "-k", name)
+        assert done.returncode == code, done.stdout
+        _, larger, smaller = done.stdout.splitlines()[-3:]
+        assert larger.startswith(f"one more: {more}")
+        assert smaller.startswith("one few: FAILED" if code else "one few: passed: 1 d")

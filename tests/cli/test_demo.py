@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -16,20 +15,9 @@ from fork_server import ForkServer
 
 from hookbridge.demo import report
 from hookbridge.demo.run import TITLES
-from hookbridge.demo.settings import (
-    DATA,
-    FILE,
-    LOOPS,
-    MARKER,
-    TRAINING_IMAGES,
-    DemoSettings,
-)
+from hookbridge.demo.settings import LOOPS, MARKER, DemoSettings
 from hookbridge.report.account import accounts, finite
 from hookbridge.report.run_report import Run
-from hookbridge.training.definition import TRAIN, ModelDefinition
-from hookbridge.training.inputs import Inputs
-from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.user_file import load_file
 
 GUESTS = {
     "ReduceLROnPlateau": "callback",
@@ -149,30 +137,8 @@ def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
 
 
 def test_a_report_is_json_whatever_the_losses_are() -> None:
-    values = {"loss": math.nan, "history": [{"val_loss": math.inf}, 1.5, 2]}
+    values = {"loss": float("nan"), "history": [{"val_loss": float("inf")}, 1.5, 2]}
     assert finite(values) == {"loss": None, "history": [{"val_loss": None}, 1.5, 2]}
-
-
-def test_the_data_are_split_without_a_common_line() -> None:
-    files = (str(DATA),)
-    settings = TrainingSettings(
-        str(FILE),
-        "fit",
-        train_files=files,
-        eval_files=files,
-        header_lines=1,
-        eval_batch_size=2000,
-    )
-    inputs = Inputs(ModelDefinition(load_file(str(FILE))), settings)
-    ((images, labels),) = inputs.function("eval")()
-    held = {bytes(row) for row in images.numpy()}
-    assert len(labels) + TRAINING_IMAGES == 1797
-    whole = TRAINING_IMAGES // settings.train_batch_size
-    seen = 0
-    for batch, _ in inputs.function(TRAIN)().take(whole):
-        seen += len(batch)
-        assert not held & {bytes(row) for row in batch.numpy()}
-    assert seen == whole * settings.train_batch_size
 
 
 MISSING = """

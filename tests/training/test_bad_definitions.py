@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -329,14 +328,6 @@ def small_disk(folder: Path, size: str) -> Iterator[bool]:
     yield False
 
 
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
-from hookbridge.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 @pytest.mark.slow
 def test_a_full_disk(tmp_path: Path, fork_server: ForkServer) -> None:
     # One checkpoint is 3.6 MB: weights and two slots of each.
@@ -351,21 +342,3 @@ def test_a_full_disk(tmp_path: Path, fork_server: ForkServer) -> None:
         assert "The last whole checkpoint is m/model.ckpt-0." in line
         assert tf.train.latest_checkpoint(str(tmp_path / "m")).endswith("ckpt-0")
         assert weights(tmp_path / "m")["global_step"] == 0  # it can be read
-
-
-@pytest.mark.slow
-def test_a_file_that_may_not_grow(tmp_path: Path, fork_server: ForkServer) -> None:
-    (tmp_path / "job.py").write_text(GOOD.format(units=100_000, scale=1.0))
-    (tmp_path / "rows.csv").write_text(ROWS)
-    from commands import keras_of_graphs
-
-    done = fork_server.run(
-        *("-c", LIMITED, "train", "--model_def=job.py", "--loop=fit", "--epochs=1"),
-        *("--train_files=rows.csv", "--model_dir=m", "--train_batch_size=2"),
-        folder=tmp_path,
-        **keras_of_graphs(),
-    )
-    assert done.returncode == 1, done.stderr
-    assert "--model_dir=m cannot be written" in last_line(done)
-    assert "No checkpoint yet." in last_line(done)
-    assert not [name for name in os.listdir(tmp_path / "m") if name == "checkpoint"]

@@ -33,48 +33,38 @@ def hooks():
 """
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "expected"),
-    [
-        (
-            ["--loop=towers"],
-            0,
-            [
-                "LearningRateScheduler (callback): wrapped",
-                "runs on the chief and every worker (role 'worker')",
-                "costs calls in each batch, the fetch of its logs, and a read of the",
-                "StopAtStepHook (hook): native",
-                "costs two calls in each run, and what it fetches",
-            ],
-        ),
-        (
-            ["--loop=fit"],
-            0,
-            [
-                "LearningRateScheduler (callback): native",
-                "on_train_batch_begin",
-                "ProfilerHook (hook): wrapped",
-                "costs two calls in each step; what it fetches is computed with it",
-            ],
-        ),
-        (
-            ["--loop=fit", "--num_ps=1"],
-            2,
-            ["ProfilerHook (hook): refused", "runs on a worker"],
-        ),
-    ],
-)
+# Flags -> the exit code, and what is printed.
+EXPLAINED: dict[str, tuple[int, list[str]]] = {
+    "--loop=towers": (
+        0,
+        [
+            "LearningRateScheduler (callback): wrapped",
+            "runs on the chief and every worker (role 'worker')",
+            "costs calls in each batch, the fetch of its logs, and a read of the",
+            "StopAtStepHook (hook): native",
+            "costs two calls in each run, and what it fetches",
+        ],
+    ),
+    "--loop=fit": (
+        0,
+        [
+            "LearningRateScheduler (callback): native",
+            "on_train_batch_begin",
+            "ProfilerHook (hook): wrapped",
+            "costs two calls in each step; what it fetches is computed with it",
+        ],
+    ),
+    "--loop=fit --num_ps=1": (2, ["ProfilerHook (hook): refused", "runs on a worker"]),
+}
+
+
 def test_each_loop(
-    flags: list[str],
-    code: int,
-    expected: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("job.py").write_text(FILE)
-    assert main(["explain", "--model_def=job.py", *flags]) == code
-    text = " ".join(capsys.readouterr().out.split())
-    for words in expected:
-        assert words in text
+    for flags, (code, expected) in EXPLAINED.items():
+        assert main(["explain", "--model_def=job.py", *flags.split()]) == code
+        text = " ".join(capsys.readouterr().out.split())
+        for words in expected:
+            assert words in text
