@@ -32,8 +32,8 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     job_flags.use_keras_of_graphs()
     from hookbridge.loops.tasks.ports import check_own_port
     from hookbridge.training import user_file
-    from hookbridge.training.console import hook_lines
     from hookbridge.training.job import TrainingJob
+    from hookbridge.training.summary import hook_lines
 
     lines = hook_lines(to_stderr=values.format == "json")
     with lines, _for_estimator() as cluster:

@@ -11,21 +11,13 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
+from test_demo import GUESTS
 
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import LOOPS
 from hookbridge.report.account import accounts
 from hookbridge.report.run_report import Run
 
-HOOKS = ("LoggingTensorHook", "StepCounterHook", "ActivityHook")
-CALLBACKS = (
-    "ReduceLROnPlateau",
-    "EarlyStopping",
-    "ModelCheckpoint",
-    "CSVLogger",
-    "EpochLines",
-    "TensorBoard",
-)
 STEPS_PER_EPOCH = 22
 FLAGS = ("--batch_size=64", "--epochs=12")
 LATE_STEPS = 5  # on a busy machine a process may hear of the stop so many steps late
@@ -67,9 +59,7 @@ def test_each_guest_s_events_are_told_for_each_process(finished: Any) -> None:
     assert sorted(fit) == ["chief 0"]  # Keras calls callbacks only in the coordinator
     for process in (*session.values(), *fit.values()):
         kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
-        assert kinds == dict.fromkeys(HOOKS, "hook") | dict.fromkeys(
-            CALLBACKS, "callback"
-        )
+        assert kinds == GUESTS
     counts = {task: p["guests"] for task, p in session.items()}
     for task in ("chief 0", "worker 0"):
         events = counts[task]["ActivityHook"]["events"]

@@ -48,123 +48,73 @@ V1_JOB = JOB.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
 ROWS = "1,2,0\n3,4,1\n5,6,2\n7,8,1\n"
 
 
-def replaced(function: str, body: str) -> str:
-    """The good file, in which a later definition replaces one function."""
-    return f"{JOB}\n\ndef {function}:\n    {body}\n"
-
-
 LINE = JOB.count("\n") + 3
-USAGE = {
-    "no_syntax": ("def custom_model(:\n", [], "'job.py', line 1, raised SyntaxError"),
-    "no_import": ("import os\nimport nothing_there\n", [], "'job.py', line 2, raised"),
-    "no_model": ("", [], "neither `custom_model` nor `model_fn`"),
-    "no_loss": (
-        JOB.replace("def loss", "def los"),
-        [],
-        "has none; expected a function",
-    ),
-    "loss_of_one": (
-        replaced("loss(labels)", "return 0"),
-        [],
-        "the function `loss(labels)`; expected `loss(labels, predictions)`",
-    ),
-    "no_optimizer": (JOB.replace("def opt", "def op"), [], "`optimizer()`"),
-    "no_data": (JOB.replace("def dataset", "def data"), [], "nothing about its data"),
-    "model_is_3": (
-        replaced("custom_model()", "return 3"),
-        *([], f"job.py, line {LINE}: `custom_model` returned 3 of type `int`"),
-    ),
-    "optimizer_is_none": (
-        replaced("optimizer()", "pass"),
-        *(
-            [],
-            f"line {LINE}: `optimizer` returned None of type `NoneType`; expected an",
-        ),
-    ),
-    "dataset_is_list": (
-        replaced("dataset_fn(dataset, mode)", "return [1]"),
-        *([], f"line {LINE}: `dataset_fn` returned [1] of type `list`; expected a `tf"),
-    ),
-    "metrics_are_list": (
-        replaced("eval_metrics_fn()", "return []"),
-        *([], f"line {LINE}: `eval_metrics_fn` returned [] of type `list`; expected"),
-    ),
-    "no_guest": (
-        replaced("callbacks()", "return [3]"),
-        *([], f"line {LINE}: `callbacks`: Received 3 of type `int`"),
-    ),
-    "hooks_raise": (
-        replaced("hooks(mode)", "raise ValueError(mode)"),
-        *([], f"job.py', line {LINE + 1}, raised ValueError: train; expected"),
-    ),
-    "hooks_take_more": (
-        replaced("hooks(mode, more)", "return []"),
-        *([], "has the function `hooks(mode, more)`; expected `hooks(mode)`"),
-    ),
-    "unknown_flag": (JOB, ["--epoch=2"], "unknown flag --epoch; the nearest: --epochs"),
-    "no_dir": (JOB, ["--model_dir="], "no --model_dir"),
-    "sync_in_fit": (JOB, ["--sync"], "--sync with --loop=fit"),
-    "workers_alone": (JOB, ["--num_workers=2"], "--num_workers=2 and --num_ps=0"),
-    "no_such_towers": (
-        JOB,
-        ["--num_towers=3", "--train_batch_size=3"],
-        "CPU:1; expected /device:CPU:0, /device:CPU:1, /device:CPU:2",
-    ),
-    "odd_batch": (JOB, ["--num_towers=2", "--train_batch_size=3"], "=3 and --num_tow"),
-    "missing_file": (JOB, ["--train_files=no.csv"], "'no.csv', which does not exist"),
-    "empty_file": (JOB, ["--train_files=empty.csv"], "'empty.csv', which is empty"),
-    "header_only": (JOB, ["--header_lines=4"], "no rows below 4 header lines"),
-    "no_files": (
-        V1_JOB,
-        ["--loop=estimator", "--train_files="],
-        "Received no --train_files, and",
-    ),
-    "no_files_for_towers": (
-        V1_JOB,
-        ["--loop=towers", "--train_files="],
-        "Received no --train_files, and",
-    ),
-    "files_beside_a_function": (
-        f"{JOB}\n\ndef train_input_fn():\n    pass\n",
-        *([], "Received --train_files, and"),
-    ),
-    "header_of_a_function": (
-        JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)"),
-        *(["--header_lines=1"], "--header_lines=1, and"),
-    ),
-    "bad_rows_of_a_function": (
-        JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)"),
-        *(["--bad_rows=skip"], "or an `input_fn` that takes it"),
-    ),
-    "epochs_without_a_length": (
-        JOB.replace("dataset_fn(dataset, mode)", "train_input_fn()"),
-        ["--train_files=", "--train_steps=3"],
-        "Received --epochs=1 without --steps_per_epoch; expected both",
-    ),
-    "model_fn_in_fit": (
-        f"{JOB}\n\ndef model_fn(features, labels, mode):\n    pass\n",
-        *([], "has a `model_fn`"),
-    ),
+# A file -> the message.
+FILES = {
+    "def custom_model(:\n": "'job.py', line 1, raised SyntaxError",
+    "import os\nimport nothing_there\n": "'job.py', line 2, raised",
+    "": "neither `custom_model` nor `model_fn`",
+    JOB.replace("def loss", "def los"): "has none; expected a function",
+    JOB.replace("def opt", "def op"): "`optimizer()`",
+    JOB.replace("def dataset", "def data"): "nothing about its data",
 }
+# A function that replaces one of the good file, or is added -> the message.
+FUNCTIONS = {
+    "loss(labels): return 0": "`loss(labels)`; expected `loss(labels, predictions)`",
+    "custom_model(): return 3": f"job.py, line {LINE}: `custom_model` returned 3 of ",
+    "optimizer(): pass": f"line {LINE}: `optimizer` returned None of type `NoneType`",
+    "dataset_fn(dataset, mode): return [1]": "returned [1] of type `list`; expected a",
+    "eval_metrics_fn(): return []": "`eval_metrics_fn` returned [] of type `list`; exp",
+    "callbacks(): return [3]": f"line {LINE}: `callbacks`: Received 3 of type `int`",
+    "hooks(mode): raise ValueError(mode)": f"line {LINE}, raised ValueError: train; e",
+    "hooks(mode, more): return []": "`hooks(mode, more)`; expected `hooks(mode)`",
+    "train_input_fn(): pass": "Received --train_files, and",
+    "model_fn(features, labels, mode): pass": "has a `model_fn`",
+}
+# Flags -> the message.
+FLAGS = {
+    "--epoch=2": "unknown flag --epoch; the nearest: --epochs",
+    "--model_dir=": "no --model_dir",
+    "--sync": "--sync with --loop=fit",
+    "--num_workers=2": "--num_workers=2 and --num_ps=0",
+    "--num_towers=3 --train_batch_size=3": "CPU:1; expected /device:CPU:0, /device:C",
+    "--num_towers=2 --train_batch_size=3": "--train_batch_size=3 and --num_towers=2",
+    "--train_files=no.csv": "'no.csv', which does not exist",
+    "--train_files=empty.csv": "'empty.csv', which is empty",
+    "--header_lines=4": "no rows below 4 header lines",
+}
+WITH_INPUT_FN = JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)")
+WITHOUT_LENGTH = JOB.replace("dataset_fn(dataset, mode)", "train_input_fn()")
+USAGE = [
+    *((text, "", message) for text, message in FILES.items()),
+    *((f"{JOB}\n\ndef {code}\n", "", told) for code, told in FUNCTIONS.items()),
+    *((JOB, flags, message) for flags, message in FLAGS.items()),
+    (V1_JOB, "--loop=estimator --train_files=", "Received no --train_files, and"),
+    (V1_JOB, "--loop=towers --train_files=", "Received no --train_files, and"),
+    (WITH_INPUT_FN, "--header_lines=1", "--header_lines=1, and"),
+    (WITH_INPUT_FN, "--bad_rows=skip", "or an `input_fn` that takes it"),
+    (
+        WITHOUT_LENGTH,
+        "--train_files= --train_steps=3",
+        "--epochs=1 without --steps_per",
+    ),
+]
 
 
-@pytest.mark.parametrize("case", sorted(USAGE))
 def test_usage(
-    case: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text, flags, message = USAGE[case]
     monkeypatch.chdir(tmp_path)
-    Path("job.py").write_text(text)
     Path("rows.csv").write_text(ROWS)
     Path("empty.csv").touch()
     job = ["--model_def=job.py", "--loop=fit", "--model_dir=m", "--epochs=1"]
-    assert main(["train", *job, "--train_files=rows.csv", *flags]) == 2
-    err = capsys.readouterr().err
-    assert message in err
-    assert err.count("\n") == 1
+    for text, flags, message in USAGE:
+        Path("job.py").write_text(text)
+        words = ["train", *job, "--train_files=rows.csv", *flags.split()]
+        assert main(words) == 2, (text, flags)
+        err = capsys.readouterr().err
+        assert message in err, (text, flags)
+        assert err.count("\n") == 1
 
 
 PREDICTIONS = """
