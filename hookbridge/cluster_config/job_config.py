@@ -72,7 +72,8 @@ def read_config(path: str) -> JobConfig:
         evaluators < 2,
         "0 or 1: each evaluator evaluates every checkpoint",
     )
-    return JobConfig(*(value.get(key, "") for key in _TYPES), *counts)
+    types: list[Any] = [value.get(key, "") for key in _TYPES]
+    return JobConfig(*types, *counts)
 
 
 def _read(path: str) -> dict[str, str]:
