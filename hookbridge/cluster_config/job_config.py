@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -47,31 +48,17 @@ def read_config(path: str) -> JobConfig:
             raise errors.InvalidArgumentError(
                 f"{path}: the key `{key}` is not known; the nearest: {near}."
             )
+    check = functools.partial(_check, path, value)
     workers, servers, evaluators = counts = [_count(path, value, k) for k in _COUNTS]
-    _check(
-        path,
-        value,
-        "scaleTier",
-        value.get("scaleTier") in (None, "CUSTOM"),
-        "CUSTOM, with `masterType` and the number and type of the other machines",
-    )
+    machines = "CUSTOM, with `masterType` and the number and type of the others"
+    check("scaleTier", value.get("scaleTier") in (None, "CUSTOM"), machines)
     for key, is_needed in zip(_TYPES, (True, *counts), strict=True):
         is_type = _TYPE.fullmatch(value.get(key, "")) or not (is_needed or key in value)
-        _check(path, value, key, is_type, "a machine type such as `n1-standard-4`")
-    _check(
-        path,
-        value,
-        "parameterServerCount",
-        servers or not workers,
-        "at least one: workers share their variables through parameter servers",
-    )
-    _check(
-        path,
-        value,
-        "evaluatorCount",
-        evaluators < 2,
-        "0 or 1: each evaluator evaluates every checkpoint",
-    )
+        check(key, is_type, "a machine type such as `n1-standard-4`")
+    shared = "at least one: workers share their variables through parameter servers"
+    check("parameterServerCount", servers or not workers, shared)
+    one = "0 or 1: each evaluator evaluates every checkpoint"
+    check("evaluatorCount", evaluators < 2, one)
     types: list[Any] = [value.get(key, "") for key in _TYPES]
     return JobConfig(*types, *counts)
 
