@@ -101,12 +101,12 @@ def guest_rows(
 
 
 def measure_loops(
-    work: Work, repeats: int, *, is_fed: bool = False
+    work: Work, counts: Sequence[int], repeats: int, *, is_fed: bool = False
 ) -> dict[str, base.Timing]:
     """Native hooks in TensorFlow's session loop and in ours, and the floor."""
     cases = [callable_case(work)]
     kept: list[list[Any]] = []
-    for count in (0, *COUNTS):
+    for count in (0, *counts):
         for loop, make in LOOPS.items():
             kept.append([LossHook() for _ in range(count)])
             name = f"{count} in {loop}"
@@ -116,12 +116,14 @@ def measure_loops(
     return timings
 
 
-def measure_epochs(work: Work, repeats: int) -> dict[str, base.Timing]:
+def measure_epochs(
+    work: Work, counts: Sequence[int], repeats: int
+) -> dict[str, base.Timing]:
     """Callbacks that act by epoch, and one hook that needs the global step."""
     never = v1.train.StopAtStepHook(last_step=2**62)
     cases = [session_case("StopAtStepHook", work, [never])]
     kept: dict[str, EpochCallback] = {}
-    for count in COUNTS:
+    for count in counts:
         callbacks = [EpochCallback() for _ in range(count)]
         kept |= {f"{i} of {count}": each for i, each in enumerate(callbacks)}
         hooks = hb.as_hooks(callbacks, steps_per_epoch=work.steps)
@@ -131,11 +133,13 @@ def measure_epochs(work: Work, repeats: int) -> dict[str, base.Timing]:
     return timings
 
 
-def overhead_rows(timings: dict[str, base.Timing]) -> list[list[str]]:
+def overhead_rows(
+    timings: dict[str, base.Timing], counts: Sequence[int]
+) -> list[list[str]]:
     """A row for each number of hooks: microseconds over the floor, in both loops."""
     floor = timings["Session.make_callable"]
     rows = []
-    for count in (0, *COUNTS):
+    for count in (0, *counts):
         native, own = (timings[f"{count} in {loop}"].over(floor) for loop in LOOPS)
         ratios = [a / b for a, b in zip(native, own, strict=True)]
         medians = [statistics.median(values) for values in (native, own, ratios)]
@@ -151,9 +155,9 @@ def main(arguments: list[str] | None = None) -> None:
     v1.logging.set_verbosity(v1.logging.ERROR)
     work, counts = Work(options.steps), options.counts
     session = measure_guests(work, counts, options.repeats, in_fit=False)
-    epochs = measure_epochs(work, options.repeats)
-    loops = measure_loops(work, options.repeats)
-    feeds = measure_loops(work, options.repeats, is_fed=True)
+    epochs = measure_epochs(work, counts, options.repeats)
+    loops = measure_loops(work, counts, options.repeats)
+    feeds = measure_loops(work, counts, options.repeats, is_fed=True)
     fit = measure_guests(work, counts, options.repeats, in_fit=True)
     base.print_facts(options)
     for title, timings, guests, floor in (
@@ -176,9 +180,9 @@ def main(arguments: list[str] | None = None) -> None:
     print(base.markdown(rows, ["guests", "us/step", "ratio"]))
     print("Session loops, over the floor of Session.make_callable\n")
     names = [f"{loop}, us/step" for loop in LOOPS]
-    print(base.markdown(overhead_rows(loops), ["hooks", *names, "times less"]))
+    print(base.markdown(overhead_rows(loops, counts), ["hooks", *names, "times less"]))
     print("Session loops with batches that are fed\n")
-    pairs = [(str(n), *(f"{n} in {loop}" for loop in LOOPS)) for n in (0, *COUNTS)]
+    pairs = [(str(n), *(f"{n} in {loop}" for loop in LOOPS)) for n in (0, *counts)]
     print(base.markdown(base.ratio_rows(feeds, pairs), ["hooks", *names, "ratio"]))
     base.write_json(
         options, session=session, epochs=epochs, feeds=feeds, loops=loops, fit=fit

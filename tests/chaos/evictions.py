@@ -29,6 +29,7 @@ import rounds
 import yaml
 from cluster_processes import Job, job
 from fork_server import ForkServer
+from idle_clock import idle_secs
 
 from hookbridge.cli import main as command_line
 
@@ -94,8 +95,8 @@ class Controller:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGTERM)
             spec = self._replicas[pod.partition(" ")[0]]["template"]["spec"]
-            deadline = time.monotonic() + spec["terminationGracePeriodSeconds"]
-            while process.poll() is None and time.monotonic() < deadline:
+            deadline = idle_secs() + spec["terminationGracePeriodSeconds"]
+            while process.poll() is None and idle_secs() < deadline:
                 time.sleep(0.05)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -106,10 +106,9 @@ class ForkServer:
         """Ends the server, which ends the processes that it has started."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
-            self._process.wait(20)
-        finally:
-            self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(60)
+        self._process.kill()
 
 
 @contextlib.contextmanager

@@ -189,7 +189,7 @@ def strategy_process(
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait()
 
 
 @pytest.mark.slow
