@@ -113,8 +113,8 @@ def main() -> None:
             found = run_file(path, values.mode, values.timeout_secs)
             counts = collections.Counter(found.values())
             print(path, *(f"{n} {kind}" for kind, n in sorted(counts.items())))
-            failed = sorted(name for name, kind in found.items() if kind == "failed")
-            print(*(f"  failed: {name}" for name in failed), sep="\n", flush=True)
+            for name in sorted(name for name in found if found[name] == "failed"):
+                print(f"  failed: {name}", flush=True)
 
 
 if __name__ == "__main__":
