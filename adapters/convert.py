@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
 from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.multi_worker.callback import EndTogether, in_several_processes
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.session_loop import last_step as last_epoch
 from hookbridge.adapters.session_loop import on_steps
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -106,14 +107,21 @@ def as_hooks(
     )
 
 
+class CountsEpochs(AnyFlavour):
+    """Takes part in a run of hooks only, which then ends after its epochs."""
+
+
 def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
     steps = on_steps.Steps() if config.hooks_on == "steps" else None
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group, steps))
     last_step = config.last_step
-    if last_step is not None and not any(_ends(hook, last_step) for hook in hooks):
-        hooks.append(last_epoch.LastEpochHook(last_step))
+    to_hook = callback_to_hook.CallbackToHook
+    ends = any(isinstance(h, to_hook) and h.last_step == last_step for h in hooks)
+    if last_step is not None and not ends:
+        counts = replace(record_of(CountsEpochs()), name="as_hooks(epochs=...)")
+        hooks.append(to_hook(counts, group=group))
     return hooks
 
 
@@ -137,13 +145,6 @@ def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any
         watchers.tell_wrapped(item)
         wrappers.append(item)
     return wrappers
-
-
-def _ends(hook: Any, last_step: int) -> bool:
-    """Whether a hook of `as_hooks` ends the run at a step."""
-    if isinstance(hook, callback_to_hook.CallbackToHook):
-        return hook.last_step == last_step
-    return isinstance(hook, last_epoch.LastEpochHook) and hook.last_step == last_step
 
 
 def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:

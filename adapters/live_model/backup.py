@@ -1,25 +1,23 @@
-"""What `BackupAndRestore` of Keras 3 saves of a session beside the weights.
+"""What `BackupAndRestore` of Keras 3 saves of a session: all its variables, by name.
 
-In `Model.fit` its file holds the optimizer's variables too. In a session their place
-is taken by the other variables of the graph: slots, beta powers, a learning rate.
+In `Model.fit` its file holds the optimizer's variables too. A session's slots, beta
+powers and learning rate take their place. Only the callback itself reads this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import h5py
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.guests.record import Guest
-from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.whole_files import replacing
-
-_GROUP = "hookbridge_session"
-_SUFFIX = ".weights.h5"
+from hookbridge.adapters.live_model import weight_files
+from hookbridge.adapters.live_model.rates import LiveRates
+from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.adapters.session_graph import saved, variables
+from hookbridge.adapters.session_graph.saved import Entry
 
 
 def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
@@ -31,39 +29,35 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     )
 
 
-def part_of(path: str) -> str:
-    """The path of a new backup until it replaces the last one."""
-    return f"{path.removesuffix(_SUFFIX)}.part{_SUFFIX}"
+def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+    """Writes the variables and the one rate that no variable holds."""
+    each = _variables(graph)
+    values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
+    for name, rate in rates.unsaved().items():
+        values[Entry(name, "", name)] = rate.read()
+    weight_files.save(path, values, h5=True)
 
 
-def variables(graph: Any, weights: Sequence[Any]) -> list[Any]:
-    """The variables of a checkpoint that are neither weights nor the global step."""
-    # The step follows from the epoch at which the callback resumes.
-    others = {id(v) for v in weights}
-    others.add(id(tf.compat.v1.train.get_global_step(graph)))
-    return [v for v in session_variables.saved_variables(graph) if id(v) not in others]
-
-
-def complete(path: str, values: Mapping[str, Any]) -> None:
-    """Adds values to the file `part_of(path)` and renames it to `path`."""
-    part = part_of(path)
-    with replacing(path, part), h5py.File(part, "a") as file:
-        group = file.create_group(_GROUP)
-        for index, (name, value) in enumerate(values.items()):
-            group.create_dataset(str(index), data=np.asarray(value))
-            group[str(index)].attrs["name"] = name
-
-
-def load(path: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """What `complete` added; warns if some of `wanted` are not there."""
-    with h5py.File(path, "r") as file:
-        entries = file[_GROUP].values() if _GROUP in file else ()
-        arrays = {str(e.attrs["name"]): np.asarray(e) for e in entries}
-    missing = [name for name in wanted if name not in arrays]
+def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+    """Sets what `save` has written; warns of what is not there."""
+    wanted = saved.entries_of(_variables(graph))
+    unsaved = {Entry(name, "", name): rate for name, rate in rates.unsaved().items()}
+    values = weight_files.load(path, [*wanted, *unsaved], lenient=True)
+    missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
         logging.warning(
             "hookbridge: the backup %s has no values for %s, which begin anew.",
             path,
             ", ".join(missing),
         )
-    return {name: arrays[name] for name in wanted if name in arrays}
+    present = [entry for entry in wanted if entry in values]
+    weights.write([wanted[e] for e in present], [values[e] for e in present])
+    for entry, rate in unsaved.items():
+        if entry in values:
+            rate.set(values[entry])
+
+
+def _variables(graph: Any) -> list[Any]:
+    # The step follows from the epoch at which the callback resumes.
+    step = tf.compat.v1.train.get_global_step(graph)
+    return [v for v in variables.saved_variables(graph) if v is not step]

@@ -7,23 +7,20 @@ every format, `predict`, `summary`) works on it unchanged.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.arguments import shown
 
 
 def keras_of(model: Any) -> Any:
     """The Keras module that a model belongs to, or None if it is no Keras model."""
-    for base in type(model).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in ("keras", "tf_keras") and base.__name__ == "Model":
-            return sys.modules[root]
-    return None
+    keras = kinds.keras_behind(model)
+    return keras if keras is not None and isinstance(model, keras.Model) else None
 
 
 def check(model: Any) -> None:

@@ -8,7 +8,7 @@ from hookbridge.adapters.live_model import backup, weight_files
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph import saved, variables
+from hookbridge.adapters.session_graph import saved
 
 
 class ModelFiles:
@@ -42,29 +42,19 @@ class ModelFiles:
         written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
         TF1 checkpoint. An option that would have no effect on a bare graph is refused.
         """
-        path = str(filepath)
-        keywords = _given(save_format=save_format, options=options, **others)
-        if path not in self._backups:
-            self._write(filepath, overwrite, **keywords)
-            return
-        self._write(backup.part_of(path), True, **keywords)
-        beside = backup.variables(self._graph, self._weights.all)
-        names = [v.op.name for v in beside]
-        values = dict(zip(names, self._weights.read(beside), strict=True))
-        rates = self._rates.unsaved()
-        values.update({name: rate.read() for name, rate in rates.items()})
-        backup.complete(path, values)
-
-    def _write(self, filepath: Any, overwrite: bool, **rest: Any) -> None:
-        live = self._weights
-        if self._clone:
+        path, live = str(filepath), self._weights
+        if path in self._backups:
+            backup.save(path, live, self._rates, self._graph)
+        elif self._clone:
+            keywords = _given(save_format=save_format, options=options, **others)
             with live.file_call(loads=False):
-                self._clone.model.save_weights(filepath, overwrite=overwrite, **rest)
-            return
-        path = str(filepath)
-        h5 = weight_files.as_h5(path, rest.pop("save_format", None))
-        weight_files.check_options("save_weights", rest.pop("options", None), rest)
-        weight_files.save(path, live.entries(), overwrite, h5=h5)
+                self._clone.model.save_weights(
+                    filepath, overwrite=overwrite, **keywords
+                )
+        else:
+            h5 = weight_files.as_h5(path, save_format)
+            weight_files.check_options("save_weights", options, others)
+            weight_files.save(path, live.entries(), overwrite, h5=h5)
 
     def load_weights(
         self,
@@ -80,9 +70,9 @@ class ModelFiles:
         that is not in the file keeps its value; with `skip_mismatch`, a variable of
         another shape keeps its value too. Other options are refused there.
         """
-        live = self._weights
-        if str(filepath) in self._backups:
-            self._load_rest(str(filepath))
+        path, live = str(filepath), self._weights
+        if path in self._backups:
+            return backup.load(path, live, self._rates, self._graph)
         if self._clone:
             keywords = _given(by_name=by_name or None, options=options, **others)
             with live.file_call(loads=True):
@@ -92,23 +82,12 @@ class ModelFiles:
         weight_files.check_options("load_weights", options, others)
         lenient = bool(by_name or skip_mismatch)
         entries = saved.entries_of(live.all)
-        arrays = weight_files.load(str(filepath), entries, lenient=lenient)
+        arrays = weight_files.load(path, entries, lenient=lenient)
         pairs = [(v, arrays[e]) for e, v in entries.items() if e in arrays]
         if skip_mismatch:
             pairs = [(v, x) for v, x in pairs if v.shape.is_compatible_with(x.shape)]
         live.write([v for v, _ in pairs], [x for _, x in pairs])
         return None
-
-    def _load_rest(self, path: str) -> None:
-        others = backup.variables(self._graph, self._weights.all)
-        rates = self._rates.unsaved()
-        names = [v.op.name for v in others]
-        data = backup.load(path, [*names, *rates])
-        pairs = [(v, data[n]) for n, v in zip(names, others, strict=True) if n in data]
-        variables.write(self._weights.session(), pairs)
-        for name, rate in rates.items():
-            if name in data:
-                rate.set(data[name])
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights."""

@@ -68,21 +68,15 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
         )
     if name == "ModelCheckpoint" and not has_model:
         _check_options(guest)
-    if name == "TensorBoard" and getattr(callback, "embeddings_metadata", None):
-        if not has_model:
-            raise _refuse(
-                guest,
-                "`embeddings_metadata` belongs to Embedding layers, and this graph has "
-                "no Keras model",
-                "leave it out, or give `as_hooks(..., model=model)`",
-            )
-        if guest.flavour == "keras3":
-            raise _refuse(
-                guest,
-                "it looks for Embedding layers of Keras 3 to write its "
-                "`embeddings_metadata` for, and a graph has those of `tf_keras`",
-                "use `tf_keras.callbacks.TensorBoard`, or leave it out",
-            )
+    has_embeddings = has_model and guest.flavour != "keras3"
+    if getattr(callback, "embeddings_metadata", None) and not has_embeddings:
+        raise _refuse(
+            guest,
+            "`embeddings_metadata` belongs to Embedding layers of its Keras, and this "
+            "graph has no Keras model, or one of `tf_keras`",
+            "leave it out, or use `tf_keras.callbacks.TensorBoard` and give the model "
+            "of the graph as `as_hooks(..., model=model)`",
+        )
     _ = guest.writes  # raises if a directory is missing
 
 

@@ -56,7 +56,7 @@ class TrainRun(SessionRun):
         self._plan = FetchPlan(counter, sources, steps)
         self._validation = ValidationRun(self)
         self.metrics = [s.key for s in sources if s.key != SIZE]
-        if "loss" not in self.metrics:
+        if "loss" not in self.metrics and config.flavours:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)
         evaluate = self._validation.run if self._validation else None

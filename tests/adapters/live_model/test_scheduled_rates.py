@@ -112,7 +112,6 @@ RATES: dict[str, Callable[[], Any]] = {
     "placeholder": lambda: v1.placeholder_with_default(
         np.float32(0.1), [], name="learning_rate"
     ),
-    "constant": lambda: tf.constant(0.1, name="learning_rate"),
     "copy": lambda: tf.identity(tf.constant(0.1), name="learning_rate"),
     "cast": lambda: tf.cast(
         tf.constant(0.1, tf.float64), tf.float32, name="learning_rate"
@@ -142,7 +141,7 @@ def scheduler(keras: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "first"), [*((kind, "hook") for kind in RATES), ("constant", "callback")]
+    ("kind", "first"), [*((kind, "hook") for kind in RATES), ("copy", "callback")]
 )
 def test_a_conflict_is_found_as_between_two_hooks(
     kind: str, first: str, keras: Any

@@ -14,7 +14,7 @@ from state_runs import document
 ONE_KERAS = True
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_steps_that_nobody_looks_at_count_alike(
     keras: Any, tmp_path: Path, seed: int
 ) -> None:

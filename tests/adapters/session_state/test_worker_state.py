@@ -17,7 +17,6 @@ from hook_fetching import hook_of
 from state_runs import Holds, document, patient, state_of
 
 import hookbridge as hb
-from hookbridge.adapters.session_state.saves import WorkerCheckpoints
 
 ONE_KERAS = True
 
@@ -175,13 +174,3 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     worker.callback.kept = None
     assert worker.restore(str(tmp_path / "model.ckpt-3"))
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 7.0))
-
-
-def test_worker_looks_at_the_directory_of_the_chief(tmp_path: Path) -> None:
-    seen = WorkerCheckpoints(str(tmp_path))
-    assert seen.newest() is None and seen.new() is None
-    prefix = tmp_path / "model.ckpt-2"
-    (tmp_path / "model.ckpt-2.index").touch()
-    v1.train.update_checkpoint_state(str(tmp_path), str(prefix))
-    assert seen.new() == str(prefix)
-    assert seen.new() is None
