@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
 
 from hookbridge.loops.tasks.server import limit_close
 
@@ -61,8 +60,9 @@ print("closed")
 
 
 @pytest.mark.slow
-def test_process_ends_whether_its_session_was_closed_or_not(repo_root: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=repo_root, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
+def test_process_ends_whether_its_session_was_closed_or_not(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    log = tmp_path / "log"
+    code = fork_server.start(["-c", SCRIPT], {}, log).wait()
+    assert (code, log.read_text()) == (0, "closed\n")
