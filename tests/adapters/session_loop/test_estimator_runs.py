@@ -33,30 +33,19 @@ ONE_KERAS = True
 
 v1: Any = tf.compat.v1
 REFUSAL = (
-    r"`CSVLogger` cannot run in a session loop: `{}`.*MirroredVariable.*"
+    r"`CSVLogger` cannot run in a session loop: "
+    r"`(CollectiveAllReduceStrategy|MultiWorkerMirroredStrategy)`.*MirroredVariable.*"
     r"Instead, replicate with `hb\.replicate_model_fn"
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("MirroredStrategy", lambda: tf.distribute.MirroredStrategy(["cpu:0"])),
-        (
-            "CollectiveAllReduceStrategy|MultiWorkerMirroredStrategy",
-            tf.distribute.MultiWorkerMirroredStrategy,
-        ),
-    ],
-)
-def test_mirrored_variables_are_refused(
-    keras: Any, name: str, make: Any, tmp_path: Path
-) -> None:
+def test_mirrored_variables_are_refused(keras: Any, tmp_path: Path) -> None:
     callbacks = [keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))]
     hooks = hb.as_hooks(callbacks, steps_per_epoch=2)
     with (
         tf.Graph().as_default(),
-        make().scope(),
-        pytest.raises(errors.RefusedError, match=REFUSAL.format(f"({name})")),
+        tf.distribute.MultiWorkerMirroredStrategy().scope(),
+        pytest.raises(errors.RefusedError, match=REFUSAL),
     ):
         v1.train.get_or_create_global_step()
         hooks[0].begin()
@@ -222,8 +211,7 @@ def _train_and_evaluate(callback: Any, folder: Path, wrapped: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("wrapped", "event"),
-    [("once", "on_test_end"), ("apart", "on_test_batch_end"), ("once", "on_epoch_end")],
+    ("wrapped", "event"), [("once", "on_test_end"), ("apart", "on_test_batch_end")]
 )
 def test_stop_after_an_evaluation_in_mid_training(
     keras: Any, tmp_path: Path, wrapped: str, event: str
