@@ -8,7 +8,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.host import FitHost
 from hookbridge.adapters.fit_loop.own_replica import is_spread
-from hookbridge.adapters.graph_fit import refusals as graph_refusals
+from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.graph_fit.host import GraphHost
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.record import Wrapper, expected
@@ -97,8 +97,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._run.host.add_member(self.max_lag)
 
     def _host_of(self, model: Any) -> Callable[[Any], Host]:
-        if graph_refusals.is_graph_model(model):
-            graph_refusals.check_model(model, self.hook)
+        if is_graph_model(model):
+            check_model(model, self.hook)
             return GraphHost
         if ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.hook)

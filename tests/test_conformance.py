@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
+from hook_fetching import sequential
 
 import hookbridge as hb
 from hookbridge.lifecycle import Ending
@@ -20,103 +22,75 @@ from hookbridge.testing import (
 )
 
 v1: Any = tf.compat.v1
-X, Y = np.ones((24, 2), "float32"), np.ones((24, 1), "float32")
+X, Y = np.ones((24, 4), "float32"), np.ones((24, 1), "float32")
 
-
-def model_of(keras: Any, **compile_args: Any) -> Any:
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse", **compile_args)
-    return model
-
-
-class Failing:
-    """An `on_train_batch_end` that raises in the n-th batch."""
-
-    def __init__(self, after: int, error: Exception) -> None:
-        self.left, self.error = after, error
-
-    def __call__(self, batch: int, logs: Any = None) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise self.error
-
-
-# Name -> arguments of `fit` beside data and batch size 4 (6 steps an epoch), arguments
-# of `compile`, and the facts of the run for `expected_events`.
-FIT: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "one_epoch": ({}, {}, {"steps": 6}),
-    "three_epochs": ({"epochs": 3}, {}, {"steps": 18}),
-    "initial_epoch": ({"epochs": 3, "initial_epoch": 2}, {}, {"steps": 6}),
-    "validation": ({"validation_data": (X, Y), "epochs": 2}, {}, {"steps": 12}),
-    "steps_per_execution": (
+# Arguments of `fit` beside data and batch size 4 (6 steps an epoch), arguments of
+# `compile`, and the facts of the run for `expected_events`.
+FIT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({}, {}, {"steps": 6}),
+    ({"epochs": 3}, {}, {"steps": 18}),
+    ({"epochs": 3, "initial_epoch": 2}, {}, {"steps": 6, "first_step": 12}),
+    (
+        {"validation_data": (X, Y), "validation_batch_size": 12, "epochs": 2},
         {},
-        {"steps_per_execution": 3},
-        {"steps": 6, "steps_per_execution": 3},
+        {"steps": 12, "validation_batches": 2},
     ),
-    "class_weight": ({"class_weight": {0: 1.0, 1: 2.0}}, {}, {"steps": 6}),
-}
+    ({"class_weight": {0: 1.0, 1: 2.0}}, {}, {"steps": 6}),
+    ({}, {"steps_per_execution": 3}, {"steps": 6, "steps_per_execution": 3}),
+]
 
 
-@pytest.mark.parametrize("case", FIT)
-def test_hook_in_fit(keras: Any, case: str) -> None:
-    fit_args, compile_args, facts = FIT[case]
-    log = EventLog()
-    guests = [RecordingHook(log, "a"), RecordingHook(log, "b", fetches="loss:0")]
-    model_of(keras, **compile_args).fit(
-        X, Y, batch_size=4, verbose=0, callbacks=hb.as_callbacks(guests), **fit_args
-    )
-    for name in ("a", "b"):
-        assert_conforms(log, name, guest="hook", host="fit", **facts)
+def check(log: EventLog, **facts: Any) -> None:
+    """Compares what the guests of a loop of Keras have seen; their names begin so."""
+    for name in log.guests():
+        guest = "hook" if name.startswith("hook") else "callback"
+        assert_conforms(log, name, guest=guest, host="fit", **facts)  # type: ignore[arg-type]
 
 
-def test_hook_that_stops_fit(keras: Any) -> None:
-    log = EventLog()
+def test_hook_in_fit(keras: Any) -> None:
+    """The same guests in one `fit` after the other."""
+    model, log = sequential(keras), EventLog()
     guests = [
-        RecordingHook(log, "hook", stop_after_runs=4),
+        RecordingHook(log, "hook"),
+        RecordingHook(log, "hook that fetches", fetches="loss:0"),
         RecordingCallback(log, "callback"),
     ]
-    model_of(keras).fit(
-        X, Y, batch_size=4, epochs=2, verbose=0, callbacks=hb.as_callbacks(guests)
-    )
-    facts = {"steps": 4, "steps_per_epoch": 6}
-    assert_conforms(log, "hook", guest="hook", host="fit", **facts)
-    assert_conforms(log, "callback", guest="callback", host="fit", **facts)
-
-
-def test_error_in_fit_leaves_no_end(keras: Any) -> None:
-    log = EventLog()
-    failing = keras.callbacks.LambdaCallback(
-        on_train_batch_end=Failing(3, ValueError("stop here"))
-    )
-    with pytest.raises(ValueError, match="stop here"):
-        model_of(keras).fit(
-            X,
-            Y,
-            batch_size=4,
-            verbose=0,
-            callbacks=hb.as_callbacks([RecordingHook(log, "a"), failing]),
-        )
-    facts = {"steps": 3, "ending": "error_between_steps"}
-    assert_conforms(log, "a", guest="hook", host="fit", **facts)
-
-
-@pytest.mark.parametrize("mode", ["evaluate", "predict"])
-def test_hook_in_evaluate_and_predict(keras: Any, mode: str) -> None:
-    log = EventLog()
-    data = (X, Y) if mode == "evaluate" else (X,)
-    callbacks = hb.as_callbacks(RecordingHook(log, "a"))
-    getattr(model_of(keras), mode)(*data, batch_size=4, verbose=0, callbacks=callbacks)
-    assert_conforms(log, "a", guest="hook", host="fit", steps=6, mode=mode)
-
-
-def test_second_fit_starts_clean(keras: Any) -> None:
-    log = EventLog()
-    callbacks = hb.as_callbacks(RecordingHook(log, "a"))
-    model = model_of(keras)
-    for _ in range(2):
+    callbacks = hb.as_callbacks(guests)
+    for fit_args, compile_args, facts in FIT:
         log.clear()
-        model.fit(X, Y, batch_size=4, verbose=0, callbacks=callbacks)
-        assert_conforms(log, "a", guest="hook", host="fit", steps=6)
+        made = sequential(keras, **compile_args) if compile_args else model
+        made.fit(X, Y, batch_size=4, verbose=0, callbacks=callbacks, **fit_args)
+        assert len(log.guests()) == 3
+        check(log, steps_per_epoch=6, **facts)
+    for mode in ("evaluate", "predict"):
+        log.clear()
+        callbacks = hb.as_callbacks([guests[0], guests[2]])
+        data = (X, Y) if mode == "evaluate" else (X,)
+        getattr(model, mode)(*data, batch_size=4, verbose=0, callbacks=callbacks)
+        assert len(log.guests()) == 2
+        check(log, steps=6, mode=mode)
+
+
+def test_a_stop_and_an_error_in_fit(keras: Any) -> None:
+    model, options = sequential(keras), {"batch_size": 4, "epochs": 2, "verbose": 0}
+    for stopping in (True, False):
+        log = EventLog()
+        guests = [
+            RecordingHook(log, "hook", stop_after_runs=4 if stopping else None),
+            RecordingCallback(
+                log, "callback", stop_in=None if stopping else ("on_train_batch_end", 4)
+            ),
+        ]
+        model.fit(X, Y, callbacks=hb.as_callbacks(guests), **options)
+        check(log, steps=4, steps_per_epoch=6)
+    log = EventLog()
+    failing = callback_of(
+        keras, on_train_batch_end=lambda self, batch, logs: 1 // (2 - batch)
+    )
+    with pytest.raises(ZeroDivisionError):
+        callbacks = hb.as_callbacks([RecordingHook(log, "hook"), failing])
+        model.fit(X, Y, callbacks=callbacks, **options)
+    check(log, steps=3, ending="error_between_steps")
 
 
 @pytest.mark.parametrize("batches", [8, 6])
@@ -124,7 +98,7 @@ def test_end_of_data_in_fit(keras: Any, batches: int) -> None:
     log = EventLog()
     guests = [RecordingCallback(log, "callback"), RecordingHook(log, "hook")]
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(1).take(batches)
-    model_of(keras).fit(
+    sequential(keras).fit(
         data.filter(lambda x, y: True),  # makes the size of the dataset unknown
         steps_per_epoch=3,
         epochs=3,  # data ends in the last; for a fourth, Keras 3 would restart it
@@ -213,12 +187,3 @@ def test_resumed_callback_goes_on_in_its_epoch(tmp_path: Any) -> None:
     run_session(hooks, checkpoint_dir=directory)
     facts = {"steps": 7, "steps_per_epoch": 5, "first_step": 7}
     assert_conforms(log, "a", guest="callback", host="session", **facts)
-
-
-def test_callback_of_every_flavour_in_a_session(keras: Any) -> None:
-    seen = []
-    callback = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: seen.append((epoch, sorted(logs)))
-    )
-    run_session(hb.as_hooks(callback, steps_per_epoch=4))
-    assert seen == [(0, ["loss"]), (1, ["loss"])]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_loops import until_stop
+from hook_fetching import X, Y, sequential
 
 from hookbridge import errors, lifecycle
 from hookbridge.lifecycle import Delivery
@@ -20,45 +22,20 @@ from hookbridge.testing import (
     unspy,
 )
 
-X, Y = np.ones((8, 2), "float32"), np.ones((8, 1), "float32")
 
-
-def small_model(keras: Any) -> Any:
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
-    return model
-
-
-def run_session(hooks: list[Any], steps: int) -> None:
+def run_session(hooks: list[Any]) -> None:
+    """Three steps of a session."""
     with tf.Graph().as_default():
         step = tf.compat.v1.train.get_or_create_global_step()
         train_op = tf.compat.v1.assign_add(step, 1)
         tf.constant(7.0, name="seven")
-        with tf.compat.v1.train.MonitoredSession(hooks=hooks) as session:
-            for _ in range(steps):
-                if session.should_stop():
-                    break
-                session.run(train_op)
+        until_stop([*hooks, tf.compat.v1.train.StopAtStepHook(3)], train_op)
 
 
-def test_recording_callback_in_fit_on_every_flavour(keras: Any) -> None:
-    log = EventLog()
-    small_model(keras).fit(
-        X,
-        Y,
-        batch_size=4,
-        epochs=2,
-        verbose=0,
-        validation_data=(X, Y),
-        validation_batch_size=4,
-        callbacks=[RecordingCallback(log, "a"), RecordingCallback(log, "b")],
-    )
-    facts = {"steps": 4, "steps_per_epoch": 2, "validation_batches": 2}
-    assert_conforms(log, "a", guest="callback", host="fit", **facts)
-    assert_conforms(log, "b", guest="callback", host="fit", **facts)
-    assert log.guests() == ["a", "b"]
-    (first, second) = log.logs("a", "on_epoch_end")
-    assert first.keys() == second.keys() == {"loss", "val_loss"}
+def fit(keras: Any, callback: Any, epochs: int = 1) -> Any:
+    """Four steps in each epoch."""
+    options: dict[str, Any] = {"batch_size": 8, "epochs": epochs, "verbose": 0}
+    return sequential(keras).fit(X, Y, callbacks=[callback], **options)
 
 
 def test_one_recording_callback_serves_two_flavours() -> None:
@@ -68,26 +45,8 @@ def test_one_recording_callback_serves_two_flavours() -> None:
     callback = RecordingCallback(log)
     modules = {id(m): m for m in (keras, tf.keras)}.values()
     for module in modules:
-        small_model(module).fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+        fit(module, callback)
     assert log.counts("RecordingCallback")["on_train_end"] == len(modules)
-
-
-@pytest.mark.parametrize("mode", ["evaluate", "predict"])
-def test_recording_callback_in_evaluate_and_predict(keras: Any, mode: str) -> None:
-    log = EventLog()
-    data = (X, Y) if mode == "evaluate" else (X,)
-    getattr(small_model(keras), mode)(
-        *data, batch_size=4, verbose=0, callbacks=[RecordingCallback(log, "a")]
-    )
-    assert_conforms(log, "a", guest="callback", host="fit", steps=2, mode=mode)
-
-
-def test_recording_callback_stops_training(keras: Any) -> None:
-    log = EventLog()
-    stopper = RecordingCallback(log, "a", stop_in=("on_train_batch_end", 1))
-    model = small_model(keras)
-    model.fit(X, Y, batch_size=4, epochs=3, verbose=0, callbacks=[stopper])
-    assert_conforms(log, "a", guest="callback", host="fit", steps=1, steps_per_epoch=2)
 
 
 def test_recording_callback_of_epochs_only(keras: Any) -> None:
@@ -95,7 +54,7 @@ def test_recording_callback_of_epochs_only(keras: Any) -> None:
     callback = RecordingCallback(log, "a", only={"on_epoch_end"})
     if hasattr(callback, "_implements_train_batch_hooks"):
         assert not callback._implements_train_batch_hooks()
-    small_model(keras).fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+    fit(keras, callback)
     assert log.of("a") == [Delivery("on_epoch_end", 0)]
     kept = lifecycle.overridden(callback, "callback")
     assert set(kept) == {"set_model", "set_params", "on_epoch_end"}
@@ -103,18 +62,18 @@ def test_recording_callback_of_epochs_only(keras: Any) -> None:
 
 def test_recording_hook_fetches_feeds_and_stops() -> None:
     log = EventLog()
-    hook = RecordingHook(log, "a", fetches={"x": "seven:0"}, stop_after_runs=3)
-    feeding = RecordingHook(
+    hook = RecordingHook(log, "a", fetches={"x": "seven:0"}, stop_after_runs=2)
+    run_session([hook])
+    assert_conforms(log, "a", guest="hook", host="session", steps=2)
+    assert hook.results() == [{"x": 7.0}] * 2
+    hook = RecordingHook(
         log,
         "b",
         fetches=lambda: tf.compat.v1.get_default_graph().get_tensor_by_name("seven:0"),
         feed_dict={"seven:0": 3.0},
     )
-    run_session([hook], steps=10)
-    assert_conforms(log, "a", guest="hook", host="session", steps=3)
-    assert hook.results() == [{"x": 7.0}] * 3
-    run_session([feeding], steps=2)
-    assert feeding.results() == [3.0, 3.0]
+    run_session([hook])
+    assert hook.results() == [3.0] * 3
 
 
 def test_spied_hook_still_works(tmp_path: Any) -> None:
@@ -122,9 +81,9 @@ def test_spied_hook_still_works(tmp_path: Any) -> None:
     hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
     events = lifecycle.overridden(hook, "hook")
     assert spy(hook, log, "saver") is hook
-    run_session([hook], steps=2)
-    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-2")
-    assert_conforms(log, "saver", guest="hook", host="session", steps=2, only=events)
+    run_session([hook])
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-3")
+    assert_conforms(log, "saver", guest="hook", host="session", steps=3, only=events)
     assert set(log.counts("saver")) == {*events}
 
 
@@ -132,18 +91,15 @@ def test_spied_callback_still_works(keras: Any) -> None:
     log = EventLog()
     stopping = keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=0)
     spy(stopping, log)
-    history = small_model(keras).fit(
-        X, Y, batch_size=4, epochs=5, verbose=0, callbacks=[stopping]
-    )
-    stopped_at = len(history.epoch)
+    stopped_at = len(fit(keras, stopping, epochs=5).epoch)
     assert stopped_at < 5
     assert_conforms(
         log,
         "EarlyStopping",
         guest="callback",
         host="fit",
-        steps=2 * stopped_at,
-        steps_per_epoch=2,
+        steps=4 * stopped_at,
+        steps_per_epoch=4,
         only=log.counts("EarlyStopping"),
     )
     assert log.counts("EarlyStopping")["on_epoch_end"] == stopped_at
@@ -169,8 +125,7 @@ def test_spy_sees_methods_set_on_the_instance(keras: Any) -> None:
     )
     log = EventLog()
     spy(callback, log, "lambda")
-    model = small_model(keras)
-    model.fit(X, Y, batch_size=4, epochs=2, verbose=0, callbacks=[callback])
+    fit(keras, callback, epochs=2)
     assert seen == [0, 1]
     assert log.counts("lambda")["on_epoch_end"] == 2
 

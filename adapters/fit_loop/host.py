@@ -13,7 +13,7 @@ from absl import logging
 from hookbridge import compat
 from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
-from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
+from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode

@@ -12,10 +12,15 @@ import tensorflow as tf
 
 from hookbridge import compat
 from hookbridge.adapters.fit_loop import eager_step
-from hookbridge.adapters.fit_loop.keras_function import SameIterator
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
-from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds, restoring_rate
-from hookbridge.adapters.fit_loop.tapped_function import TappedFunction, tapped_function
+from hookbridge.adapters.fit_loop.tapped_function import (
+    NO_FEEDS,
+    SameIterator,
+    StepFeeds,
+    TappedFunction,
+    tapped_function,
+    with_rate,
+)
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS
@@ -157,8 +162,8 @@ class StepFunction:
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
-            if rate is not None:
-                variant = restoring_rate(variant, rate)
+            if into_step.rate is not None:
+                variant = with_rate(variant, *into_step.rate)
             variants.add(key, variant, keep=(program, rate))
         return variant(args, feeds)  # type: ignore[no-any-return]
 

@@ -1,24 +1,78 @@
 """Keras's function with a tapped step, and how it is called with what hooks fetch.
 
-Fetches that compute nothing, such as the loss, need Keras's function only. Others are
-merged with it into one `tf.function`, or, where it cannot be called in another one
-(steps that run eagerly, loops over steps in Keras 3), called before and after the step.
+Fetches and Keras's function are merged into one `tf.function`. Where it cannot be
+called in another one (steps that run eagerly, loops over steps in Keras 3), ops of
+hooks are called before and after the step.
 """
 
 from __future__ import annotations
 
-import functools
+import inspect
+import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from hookbridge import errors, patching
+import tensorflow as tf
+
+from hookbridge import compat, errors, patching
 from hookbridge.adapters.fit_loop import eager_step
-from hookbridge.adapters.fit_loop.keras_function import SameIterator, traceable
-from hookbridge.adapters.fit_loop.step_feeds import StepFeeds, rate_applied
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.hooked_loop.modes import Mode
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.live_session.resources import compiled
+
+_ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
+
+
+class SameIterator:
+    """A `tf.function` of an iterator, with one look-up of its trace per iterator.
+
+    `tf.function` looks it up at each call, which takes as long as a small step. The
+    same iterator object always has the same trace.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._iterator: Any = lambda: None
+        self._concrete: Any = None
+
+    def knows(self, *args: Any) -> bool:
+        """Whether a call with `args` is sure not to trace."""
+        return len(args) == 1 and self._iterator() is args[0]
+
+    def __call__(self, *args: Any) -> Any:
+        iterator = args[0] if len(args) == 1 else None
+        if iterator is None or self._iterator() is not iterator:
+            if not isinstance(iterator, _ITERATORS):
+                return self._function(*args)
+            self._concrete = self._function.get_concrete_function(iterator)
+            self._iterator = weakref.ref(iterator)
+        return self._concrete(iterator)
+
+
+def traceable(function: Any) -> Any:
+    """The `tf.function` inside what Keras made, or None."""
+    # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
+    # `tf.function`, which returns an optional. With one step per execution the optional
+    # is never empty.
+    if hasattr(function, "get_concrete_function"):
+        return function
+    if inspect.isfunction(function):
+        names = compat.closure_of("keras3_step", function) or {}
+        inner = names.get("multi_step_on_iterator")
+        return inner if hasattr(inner, "get_concrete_function") else None
+    return None
+
+
+class StepFeeds(NamedTuple):
+    """Which of a run's feeds go into the step itself."""
+
+    rate: tuple[Any, int] | None = None
+    tensors: Mapping[str, int] = {}
+
+
+NO_FEEDS = StepFeeds()
+
 
 # Calls the step: (what Keras passes, feeds) -> (what Keras expects, the fetched
 # tensors, `{placeholder: value}` of the tapped tensors).
@@ -69,43 +123,7 @@ class TappedFunction:
         if self.inner is None or (self._is_optional and max(steps, replicas) > 1):
             _check_no_tensors(fed, "it runs eagerly or several steps a call")
             return self._in_three_calls(program, tapped, fed)
-        if not program.has_ops:
-            return self._as_is(program, tapped)
         return self._merged(program, tapped, fed)
-
-    def _as_is(self, program: SessionProgram, tapped: Mapping[str, str]) -> Variant:
-        names = [tensor.op.name for tensor in program.tensors]
-        output_names, direct = eager_step.output_names(self._model), self._direct
-
-        def call(args: Any, feeds: Any) -> Any:
-            outputs, tensors = direct(*args)
-            values = values_of(tapped, outputs, tensors, output_names)
-            return outputs, [values[name] for name in names], values
-
-        return call
-
-    @functools.cached_property
-    def _direct(self) -> Callable[..., Any]:
-        """Calls Keras's step; returns what Keras gets and what is tapped."""
-        inner: Any = self.inner
-        if self._is_optional:
-            function = compiled(lambda *args: inner(*args).get_value())
-        else:
-            function = inner
-        traced = self._traced(SameIterator(function))
-        return lambda *args: split(traced(*args))
-
-    def _traced(self, function: SameIterator) -> Callable[..., Any]:
-        """Calls `function`, with the tap in place whenever the call may trace."""
-        tap = self.tap
-
-        def call(*args: Any) -> Any:
-            if function.knows(*args):
-                return function(*args)
-            with tap.tracing():
-                return function(*args)
-
-        return call
 
     def _merged(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
@@ -118,8 +136,7 @@ class TappedFunction:
         def merged(args: Any, feeds: Any) -> Any:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
             early = program.build_before(feeds)
-            with rate_applied(fed, feeds):
-                result = inner(*args)
+            result = inner(*args)
             outputs, tensors = split(result.get_value() if is_optional else result)
             values = values_of(tapped, outputs, tensors, output_names)
             fetched = program.build_after(early, {n: values[n] for n in step_tensors})
@@ -134,8 +151,15 @@ class TappedFunction:
 
             return call
 
-        unfed = self._traced(SameIterator(compiled(lambda *args: merged(args, ()))))
-        return lambda args, feeds: unfed(*args)
+        unfed = SameIterator(compiled(lambda *args: merged(args, ())))
+
+        def call_unfed(args: Any, feeds: Any) -> Any:
+            if unfed.knows(*args):
+                return unfed(*args)
+            with tap.tracing():
+                return unfed(*args)
+
+        return call_unfed
 
     def _in_three_calls(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
@@ -147,13 +171,27 @@ class TappedFunction:
         def call(args: Any, feeds: Any) -> Any:
             feeds = list(feeds)
             early = around.before(feeds)
-            with tap.tracing(), rate_applied(fed, feeds):
+            with tap.tracing():
                 result = function(*args)
             outputs, tensors = split(result)
             values = values_of(tapped, outputs, tensors, output_names)
             return outputs, around.after(early, values), values
 
         return call
+
+
+def with_rate(step: Variant, variable: Any, index: int) -> Variant:
+    """A step with a fed learning rate; the old one is put back, also if it fails."""
+
+    def call(args: Any, feeds: Any) -> Any:
+        before = variable.read_value()
+        variable.assign(tf.cast(feeds[index], variable.dtype))
+        try:
+            return step(args, feeds)
+        finally:
+            variable.assign(before)
+
+    return call
 
 
 def _check_no_tensors(fed: StepFeeds, why: str) -> None:

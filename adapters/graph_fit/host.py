@@ -12,11 +12,15 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.graph_fit import optimizer
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
-from hookbridge.adapters.graph_fit.names import GraphNames
+from hookbridge.adapters.graph_fit.names import (
+    GraphNames,
+    gradients,
+    learning_rate,
+    rate_tensor,
+)
 from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.step import StepCall
 from hookbridge.adapters.hooked_loop.host import Host
@@ -54,7 +58,7 @@ class GraphHost(Host):
             mine = self.session = KerasSession(session)
 
         def make_step(options: Any) -> Callable[..., Any]:
-            rate = optimizer.learning_rate(self.model)
+            rate = learning_rate(self.model)
             step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(*values: Any, run_metadata: Any = None) -> Any:
@@ -81,11 +85,11 @@ class GraphHost(Host):
                 session.run(counter.initializer)
             self._collections.enter(counter)
             aliases = {"global_step": v1.convert_to_tensor(counter)}
-            rate = optimizer.rate_tensor(model, counter)
+            rate = rate_tensor(model, counter)
         if rate is not None:
             aliases["learning_rate"] = rate
         if self.mode == "train":
-            aliases.update(optimizer.gradients(model))
+            aliases.update(gradients(model))
         if self.mode != "predict":
             aliases.update(self._step.fetches)
         self._names = GraphNames(model, graph, aliases)

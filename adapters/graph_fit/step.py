@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors, structures
-from hookbridge.adapters.graph_fit import optimizer
+from hookbridge.adapters.graph_fit.names import reads
 from hookbridge.adapters.live_session import feeds as live_feeds
 
 
@@ -86,7 +86,7 @@ class StepCall:
         rate = self._rate
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
         if tensor.name == name:
-            return optimizer.reads(rate)
+            return reads(rate)
         if name is None and callable(rate) and not self._graph.is_feedable(tensor):
             raise errors.LiveSessionError(
                 f"A hook feeds `learning_rate:0`, which is a `{type(rate).__name__}` "

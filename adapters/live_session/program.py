@@ -88,11 +88,6 @@ class SessionProgram:
             self.closure.before or self.closure.after or self.closure.step_tensors
         )
 
-    @property
-    def has_ops(self) -> bool:
-        """Whether anything is computed before or after the step, or fed to it."""
-        return bool(self.closure.before or self.closure.after or self.feeds)
-
     def handles(self) -> dict[str, Any]:
         """The handles of variables and iterators, in the function being traced."""
         function_graph = tf.compat.v1.get_default_graph()

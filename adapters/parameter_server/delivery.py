@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -27,18 +27,11 @@ def connected_workers() -> int:
     return len({place.task for place in places if place.job == "worker"})
 
 
-class Waitable(Protocol):
-    """The values of one scheduled step or batch."""
-
-    @property
-    def is_ready(self) -> bool: ...
-
-
 class _Event(NamedTuple):
     """An event of the step `number`, with the values that it waits for."""
 
     number: int
-    value: Waitable | None
+    value: Any  # has `is_ready`; None waits for the events before it only
     deliver: Callable[[], None]
 
 
@@ -75,9 +68,8 @@ class Delivery:
             self._latest = value
             self._scheduled += 1
 
-    def add(self, value: Waitable | None, event: Callable[[], None]) -> None:
+    def add(self, value: Any, event: Callable[[], None]) -> None:
         """Queues an event of the step scheduled last."""
-        # With the value None it waits only for the events before it.
         self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.host import FitHost
-from hookbridge.adapters.fit_loop.step_feeds import NO_FEEDS, StepFeeds
+from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
@@ -25,16 +25,18 @@ from hookbridge.adapters.hooked_loop.monitored import (
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
-from hookbridge.adapters.parameter_server.exit import end_with_threads
+from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.adapters.parameter_server.keras_calls import (
     cached_reads,
     no_empty_epochs,
 )
-from hookbridge.adapters.parameter_server.preemption import PREEMPTED
 from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
-from hookbridge.adapters.parameter_server.session import ClusterSession
+from hookbridge.adapters.parameter_server.session import (
+    ClusterSession,
+    ShieldedHook,
+    saves_after,
+)
 from hookbridge.adapters.parameter_server.step import ScheduledStep
-from hookbridge.adapters.parameter_server.stops import ShieldedHook, saves_after
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
 from hookbridge.patching import assign
 from hookbridge.structures import RecentlyUsed
@@ -107,7 +109,7 @@ class ParameterServerHost(FitHost):
 
     def members(self, hooks: Sequence[Any]) -> list[Any]:
         return [
-            *(ShieldedHook(hook, self._tell_lost) for hook in hooks),
+            *(ShieldedHook(hook, self._note_lost) for hook in hooks),
             LaterStop(lambda: self._ahead, self._ask_stop),
         ]
 
@@ -228,12 +230,8 @@ class ParameterServerHost(FitHost):
     def stop(self) -> None:
         assign(self.model, stop_training=True)
 
-    def _tell_lost(self, error: BaseException) -> bool:
-        """Notes an error that a hook raised; returns whether it is the cluster's."""
-        cluster_errors = getattr(self.session, "cluster_errors", ())
-        is_clusters = any(e is error for e in cluster_errors)
-        self._scheduled.is_broken |= is_clusters
-        return is_clusters
+    def _note_lost(self) -> None:
+        self._scheduled.is_broken = True
 
     def _ask_stop(self) -> None:
         self.delivery.stop_asked = True

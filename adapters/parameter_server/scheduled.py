@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from hookbridge import compat, errors
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
-from hookbridge.adapters.parameter_server.preemption import JOIN_POLL_SECS, PREEMPTED
+from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.values import StepValue
 from hookbridge.patching import InstanceMethods
 

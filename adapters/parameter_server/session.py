@@ -1,14 +1,16 @@
-"""The session of hooks under `ParameterServerStrategy`."""
+"""The session of hooks under `ParameterServerStrategy`, and how they get it."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
 from hookbridge.adapters.live_session.session import LiveSession
 
 Consistent = Callable[[], contextlib.AbstractContextManager[None]]
@@ -27,7 +29,6 @@ class ClusterSession(LiveSession):
     def __init__(self, consistent: Consistent, *args: Any) -> None:
         super().__init__(*args)
         self._consistent = consistent
-        self.cluster_errors: list[BaseException] = []
 
     def run(
         self,
@@ -44,11 +45,7 @@ class ClusterSession(LiveSession):
                 "`tf.profiler.experimental.client.trace` with the workers' addresses.",
                 see="parameter servers",
             )
-        try:
-            return super().run(fetches, feed_dict, options, run_metadata)
-        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
-            self.cluster_errors.append(e)
-            raise
+        return super().run(fetches, feed_dict, options, run_metadata)
 
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:
@@ -66,3 +63,37 @@ class ClusterSession(LiveSession):
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
         return super()._execute(plan, feeds, options, metadata)
+
+
+class ShieldedHook(HookWithoutEnd):
+    """A hook whose errors of the cluster are raised as `ClusterFailure`."""
+
+    def __init__(self, hook: Any, note_lost: Callable[[], None]) -> None:
+        super().__init__(hook)
+        for name in ("begin", "after_create_session", "before_run", "after_run"):
+            setattr(self, name, _shielded(getattr(self, name), note_lost))
+
+
+def _shielded(
+    method: Callable[..., Any], note_lost: Callable[[], None]
+) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(*args: Any) -> Any:
+        try:
+            return method(*args)
+        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
+            note_lost()
+            raise ClusterFailure(e) from e
+
+    return call
+
+
+def saves_after(hook: Any, global_step: int) -> bool:
+    """Whether a hook will save after the step that ends with this global step."""
+    # Then no other step may be in flight, or the checkpoint would contain a later step.
+    timer = getattr(hook, "_timer", None)
+    return (
+        isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)
+        and timer is not None
+        and bool(timer.should_trigger_for_step(global_step))
+    )

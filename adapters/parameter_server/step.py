@@ -14,8 +14,7 @@ from typing import Any
 from hookbridge import compat, errors, patching
 from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
-from hookbridge.adapters.fit_loop.step_feeds import StepFeeds
-from hookbridge.adapters.fit_loop.tapped_function import tapped_function
+from hookbridge.adapters.fit_loop.tapped_function import StepFeeds, tapped_function
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.resources import compiled

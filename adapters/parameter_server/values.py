@@ -8,24 +8,15 @@ vector for each dtype, and the coordinator splits the vectors again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+from hookbridge.adapters.parameter_server.exit import PREEMPTED
 
 _POLL_SECS = 3e-4
-
-
-class _Slot(NamedTuple):
-    """The place of one output: its vector, its part of the vector, its shape."""
-
-    vector: int
-    start: int
-    stop: int
-    shape: tuple[int, ...] | None
 
 
 class Layout:
@@ -33,45 +24,39 @@ class Layout:
 
     def __init__(self) -> None:
         self._structure: Any = None
-        self._slots: list[_Slot] = []
+        self._shapes: list[Any] = []
+        self._groups: list[list[int]] = []  # the numbers of the outputs in each vector
 
     def pack(self, outputs: Any) -> list[Any]:
         """Joins a structure of tensors; called in the function being traced."""
+        flat = tf.nest.flatten(outputs, expand_composites=True)
+        tensors = [tf.convert_to_tensor(each) for each in flat]
+        groups: dict[Any, list[int]] = {}
+        for number, tensor in enumerate(tensors):
+            is_known = tensor.shape.is_fully_defined()
+            groups.setdefault(tensor.dtype if is_known else number, []).append(number)
         self._structure = outputs
-        self._slots = []
-        vectors: list[list[Any]] = []
-        lengths: list[int] = []
-        of_dtype: dict[Any, int] = {}
-        for leaf in tf.nest.flatten(outputs, expand_composites=True):
-            tensor = tf.convert_to_tensor(leaf)
-            shape = tensor.shape
-            if not shape.is_fully_defined():
-                self._slots.append(_Slot(len(vectors), 0, 0, None))
-                vectors.append([tensor])
-                lengths.append(0)
-                continue
-            if tensor.dtype not in of_dtype:
-                of_dtype[tensor.dtype] = len(vectors)
-                vectors.append([])
-                lengths.append(0)
-            index = of_dtype[tensor.dtype]
-            start = lengths[index]
-            lengths[index] += int(np.prod(tuple(shape), dtype=np.int64))
-            self._slots.append(_Slot(index, start, lengths[index], tuple(shape)))
-            vectors[index].append(tf.reshape(tensor, [-1]))
-        return [v[0] if len(v) == 1 else tf.concat(v, 0) for v in vectors]
+        self._shapes = [tensor.shape for tensor in tensors]
+        self._groups = list(groups.values())
+        return [
+            tensors[group[0]]
+            if len(group) == 1
+            else tf.concat([tf.reshape(tensors[n], [-1]) for n in group], 0)
+            for group in self._groups
+        ]
 
     def unpack(self, vectors: Sequence[Any]) -> Any:
         """The packed structure, with numpy values."""
-        arrays = [v.numpy() if hasattr(v, "numpy") else v for v in vectors]
-        leaves: list[Any] = []
-        for vector, start, stop, shape in self._slots:
-            array = arrays[vector]
-            if shape == ():
-                array = array.flat[start]  # a numpy scalar, as a session gives
-            elif shape is not None:
-                array = array.reshape(-1)[start:stop].reshape(shape)
-            leaves.append(array)
+        leaves: list[Any] = [None] * len(self._shapes)
+        for group, vector in zip(self._groups, vectors, strict=True):
+            array = vector.numpy() if hasattr(vector, "numpy") else vector
+            if len(group) == 1:
+                leaves[group[0]] = array
+                continue
+            ends = np.cumsum([self._shapes[n].num_elements() for n in group])
+            for number, part in zip(group, np.split(array, ends[:-1]), strict=True):
+                # A scalar is a numpy scalar, as a session gives.
+                leaves[number] = part.reshape(tuple(self._shapes[number]))[()]
         return tf.nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
 

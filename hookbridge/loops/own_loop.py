@@ -10,7 +10,7 @@ from hookbridge import compat, errors
 from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.host import FitHost
 from hookbridge.adapters.fit_loop.own_place import EndOfLoop, OwnPlace
-from hookbridge.adapters.graph_fit.refusals import is_graph_model
+from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers

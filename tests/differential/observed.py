@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import guest_code
 import h5py
 import hook_hosts
 import numpy as np
-import user_guests
 from callback_loops import fit, session_loop
 
 import hookbridge as hb
+from hookbridge.testing import EventLog, RecordingHook
 
 NUMBERS = (bool, int, float, np.number, np.ndarray)
 # Attributes that a callback of either loop has for itself.
@@ -32,7 +33,7 @@ def guests_of(codes: Sequence[str], folder: Path, keras: Any) -> list[Any]:
         "hb": hb,
         "v1": hook_hosts.v1,
         "train": hook_hosts.v1.train,
-        "G": user_guests,
+        "G": guest_code,
     }
     return [eval(code, names) for code in codes]
 
@@ -59,7 +60,8 @@ def hooks_seen(
 ) -> dict[str, Any]:
     """Hooks in a `MonitoredTrainingSession`, or in `fit` of the same model."""
     guests = guests_of(codes, folder, keras)
-    watcher = _Watcher()
+    log = EventLog()
+    watcher = RecordingHook(log, "watcher", fetches="loss:0")
     end = hook_hosts.v1.train.StopAtStepHook(last_step=hook_hosts.STEPS)
     seen: dict[str, Any] = {}
     with hook_hosts.tf_log() as lines, _error_in(seen):
@@ -67,36 +69,12 @@ def hooks_seen(
             hook_hosts.in_session([watcher, *guests, end])
         else:
             hook_hosts.in_fit(keras, [watcher, *guests, end])
-    seen["events"], seen["losses"] = watcher.events, watcher.losses
+    seen["events"] = [delivery.event for delivery in log.of("watcher")]
+    seen["losses"] = watcher.results()
     seen["lines"] = [_line(line) for line in lines if line.startswith("loss = ")]
     seen["values"] = [_final_value(guest) for guest in guests]
     seen["files"] = _files(folder)
     return seen
-
-
-class _Watcher(hook_hosts.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Writes down events and losses."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-        self.losses: list[float] = []
-
-    def begin(self) -> None:
-        self.events.append("begin")
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self.events.append("after_create_session")
-
-    def before_run(self, run_context: Any) -> Any:
-        self.events.append("before_run")
-        return hook_hosts.v1.train.SessionRunArgs("loss:0")
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.events.append("after_run")
-        self.losses.append(float(run_values.results))
-
-    def end(self, session: Any) -> None:
-        self.events.append("end")
 
 
 def _final_value(guest: Any) -> Any:

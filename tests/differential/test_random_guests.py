@@ -26,7 +26,7 @@ _NO_OPTIONS: st.SearchStrategy[Options] = st.just({})
 HOOK_RUNS = st.tuples(st.lists(guest_code.HOOKS, max_size=4), _NO_OPTIONS)
 LOOPS = ((CALLBACK_RUNS, callbacks_seen), (HOOK_RUNS, hooks_seen))
 SETTINGS = hypothesis.settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     database=None,
     derandomize=True,

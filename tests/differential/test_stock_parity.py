@@ -27,9 +27,9 @@ def model_checkpoint(name: str, arguments: str = "save_freq='epoch'") -> str:
     return f"k.callbacks.ModelCheckpoint({path}, save_weights_only=True, {arguments})"
 
 
+BEST = "save_best_only=True, monitor="
 CALLBACKS: list[tuple[list[str], dict[str, Any]]] = [
     ([], {}),
-    (["k.callbacks.Callback()"], {}),
     ([early_stopping("'val_loss', patience=1")], LONG),
     (
         [
@@ -42,26 +42,20 @@ CALLBACKS: list[tuple[list[str], dict[str, Any]]] = [
     ([early_stopping("'loss', baseline=1e-3, patience=2")], {"epochs": 9, "rate": 0.1}),
     ([early_stopping("'loss', min_delta=10.0, start_from_epoch=2")], {"epochs": 9}),
     (
-        [early_stopping("'val_loss', patience=50, restore_best_weights=True")],
-        {"epochs": 6, "rate": 0.3},
-    ),
-    (
         [
             "k.callbacks.ReduceLROnPlateau('loss', factor=0.5, patience=1, "
             "min_delta=1.0, min_lr=0.02, cooldown=1)"
         ],
         {"epochs": 9},
     ),
-    (["k.callbacks.LearningRateScheduler(lambda e, lr: float(lr) * 0.5)"], {}),
     (["k.callbacks.LearningRateScheduler(lambda epoch: 0.2 / (1 + epoch))"], {}),
     (["k.callbacks.TerminateOnNaN()"], {"rate": 1e30, "epochs": 4}),
-    ([CSV], {}),
-    (["k.callbacks.History()"], {}),
     (
         [
             "k.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: "
             "logs.update(double=2 * logs['loss']))",
             CSV,
+            "k.callbacks.History()",
         ],
         {},
     ),
@@ -74,48 +68,34 @@ CALLBACKS: list[tuple[list[str], dict[str, Any]]] = [
         ],
         {"epochs": 40},
     ),
-    ([model_checkpoint("w{epoch}")], {}),
-    (
-        [model_checkpoint("w{epoch}", "save_best_only=True, monitor='val_loss'")],
-        {"epochs": 5},
-    ),
     (
         [
-            model_checkpoint(
-                "w{epoch}-{mae:.3f}", "save_best_only=True, monitor='mae', mode='max'"
-            )
-        ],
-        {"epochs": 5},
-    ),
-    (
-        [
-            model_checkpoint(
-                "w{epoch}",
-                "save_best_only=True, monitor='loss', initial_value_threshold=1.0",
-            )
+            model_checkpoint("all{epoch}"),
+            model_checkpoint("loss{epoch}", f"{BEST}'val_loss'"),
+            model_checkpoint("w{epoch}-{mae:.3f}", f"{BEST}'mae', mode='max'"),
+            model_checkpoint("w{epoch}", f"{BEST}'loss', initial_value_threshold=1.0"),
         ],
         {"epochs": 5},
     ),
 ]
+FED = "train.FeedFnHook(lambda: {{'learning_rate:0': {}}})".format
+NAN = "train.NanTensorHook('loss:0', fail_on_nan_loss={})".format
 HOOKS = [
     [],
     ["train.StopAtStepHook(num_steps=4)"],
     ["train.StopAtStepHook(last_step=7)"],
-    [f"train.LoggingTensorHook({LOSSES}, every_n_iter=5)"],
-    ["train.NanTensorHook('loss:0')"],
-    *(
-        [
-            "train.FeedFnHook(lambda: {'learning_rate:0': 1e30})",
-            f"train.NanTensorHook('loss:0', fail_on_nan_loss={fails})",
-        ]
-        for fails in (True, False)
-    ),
-    ["train.CheckpointSaverHook(str(folder), save_steps=5)"],
-    ["train.StepCounterHook(every_n_steps=5, output_dir=str(folder))"],
-    ["hb.in_begin(G.summaries(str(folder), 4))"],
-    ["train.FeedFnHook(lambda: {'learning_rate:0': 0.05})"],
-    ["hb.in_begin(lambda: train.FinalOpsHook(train.get_global_step() + 0))"],
-    ["train.GlobalStepWaiterHook(0)"],
+    [FED("1e30"), NAN(True)],
+    [FED("1e30"), NAN(False)],
+    [FED("0.05")],
+    [
+        f"train.LoggingTensorHook({LOSSES}, every_n_iter=5)",
+        NAN(True),
+        "train.CheckpointSaverHook(str(folder / 'saved'), save_steps=5)",
+        "train.StepCounterHook(every_n_steps=5, output_dir=str(folder / 'rate'))",
+        "hb.in_begin(G.summaries(str(folder / 'loss'), 4))",
+        "hb.in_begin(lambda: train.FinalOpsHook(train.get_global_step() + 0))",
+        "train.GlobalStepWaiterHook(0)",
+    ],
 ]
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from trace_events import Event
-from trace_loop import Ops, SessionHost, T, Trace
+from trace_hosts import SessionHost
+from trace_loop import Ops, T, Trace
 
 import hookbridge as hb
 from hookbridge.adapters.hook_to_callback import HookToCallback

@@ -98,7 +98,7 @@ def recover_coord_thread_aborted(t: Trace) -> None:
 @scenario
 def recover_aborted_in_before_run_singular(t: Trace) -> None:
     op = t.train_graph().train_op
-    hooks = failing_hooks(t, "before_run", 2, aborted)
+    hooks = [*failing_hooks(t, "before_run", 2, aborted), *t.host.hooks]
     t.drive(lambda: v1.train.SingularMonitoredSession(hooks=hooks), op, runs=4)
 
 

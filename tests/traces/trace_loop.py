@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 from trace_events import Event, describe, describe_exception
 from trace_hooks import Listener, Recorder
+from trace_hosts import SessionHost
 
 from hookbridge import compat
 
@@ -27,26 +28,6 @@ def scenario(function: Scenario) -> Scenario:
     return function
 
 
-class Host(Protocol):
-    """What scenarios need from the host in which they run."""
-
-    # The class whose `run` does the runs of a training loop in the end.
-    session_class: type
-
-    def graph(self) -> contextlib.AbstractContextManager[Any]:
-        """A fresh default graph."""
-        ...
-
-
-class SessionHost:
-    """The real thing: a `tf.Graph` and a `tf.compat.v1.Session`."""
-
-    session_class: type = v1.Session
-
-    def graph(self) -> contextlib.AbstractContextManager[Any]:
-        return tf.Graph().as_default()  # type: ignore[no-any-return]
-
-
 class Ops(NamedTuple):
     """The graph of most scenarios."""
 
@@ -62,7 +43,7 @@ class Trace:
       root: an empty directory for its files.
     """
 
-    def __init__(self, host: Host, root: Path) -> None:
+    def __init__(self, host: SessionHost, root: Path) -> None:
         self.host, self.root = host, root
         self.log: list[Event] = []
         self._directories = 0
@@ -110,6 +91,7 @@ class Trace:
             "log_step_count_steps": 0,
             **config,
         }
+        hooks = [*hooks, *self.host.hooks]
         return lambda: v1.train.MonitoredTrainingSession(hooks=hooks, **config)
 
     def train_graph(
@@ -178,16 +160,30 @@ class Trace:
           The monitored session, if there was one.
         """
         monitored: Any = None
+
+        def turns() -> None:
+            turn = 0
+            # A scenario whose hooks fail to stop it must not hang.
+            limit = 20 if runs is None else runs
+            while not monitored.should_stop() and turn < limit:
+                turn += 1
+                self.note("RUN", i=turn)
+                result = body(monitored, turn) if body else monitored.run(fetch)
+                more = {"result": describe(result)} if log_result else {}
+                stop = bool(monitored.should_stop())
+                self.note("RAN", i=turn, should_stop=stop, **more)
+            stop = bool(monitored.should_stop())
+            self.note("LOOP_EXIT", i=turn, should_stop=stop)
+
         try:
             monitored = make()
             self.note("CREATED", should_stop=bool(monitored.should_stop()))
-            turns = _Turns(self, monitored, fetch, runs, body, log_result)
             if use_with:
                 with monitored:
-                    turns.run()
+                    turns()
             else:
                 try:
-                    turns.run()
+                    turns()
                 finally:
                     self.note("CLOSE")
                     monitored.close()
@@ -208,32 +204,6 @@ class Trace:
         """The canonical loop over a graph that trains; `loop` is for `drive`."""
         op = self.train_graph(loss=loss).train_op
         return self.drive(self.session(list(hooks), **config or {}), op, **loop)
-
-
-class _Turns(NamedTuple):
-    trace: Trace
-    monitored: Any
-    fetch: Any
-    runs: int | None
-    body: Callable[[Any, int], Any] | None
-    log_result: bool
-
-    def run(self) -> None:
-        monitored, turn, most = self.monitored, 0, self.runs
-        # A scenario whose hooks fail to stop it must not hang.
-        limit = 20 if most is None else most
-        while not monitored.should_stop() and turn < limit:
-            turn += 1
-            self.trace.note("RUN", i=turn)
-            if self.body is not None:
-                result = self.body(monitored, turn)
-            else:
-                result = monitored.run(self.fetch)
-            more = {"result": describe(result)} if self.log_result else {}
-            stop = bool(monitored.should_stop())
-            self.trace.note("RAN", i=turn, should_stop=stop, **more)
-        stop = bool(monitored.should_stop())
-        self.trace.note("LOOP_EXIT", i=turn, should_stop=stop)
 
 
 def increment_global_step(by: int = 1) -> Any:

@@ -103,8 +103,9 @@ def test_session_loop_with_a_keras_model(keras2: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.v1_mode("disable_v2_behavior")
-def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> None:
-    estimator = hb.estimator.Estimator(model_fn, str(tmp_path / "model"))
+def test_estimator_of_two_towers(keras: Any, tmp_path: Path) -> None:
+    replicated = hb.replicate_model_fn(model_fn, devices=["/cpu:0"] * 2)
+    estimator = hb.estimator.Estimator(replicated, str(tmp_path / "model"))
     hooks = hb.as_hooks(guests(keras, tmp_path), steps_per_epoch=4)
     estimator.train(input_fn, hooks=hooks)
     check(tmp_path)
@@ -122,12 +123,3 @@ def test_estimator_trains_evaluates_and_predicts(keras: Any, tmp_path: Path) -> 
     np.testing.assert_array_equal(
         np.concatenate([each["sum"] for each in outputs]), predicted
     )
-
-
-@pytest.mark.v1_mode("disable_v2_behavior")
-def test_towers(keras2: Any, tmp_path: Path) -> None:
-    replicated = hb.replicate_model_fn(model_fn, devices=["/cpu:0"] * 2)
-    estimator = hb.estimator.Estimator(replicated, str(tmp_path / "model"))
-    hooks = hb.as_hooks(guests(keras2, tmp_path), steps_per_epoch=4)
-    estimator.train(input_fn, hooks=hooks)
-    check(tmp_path)

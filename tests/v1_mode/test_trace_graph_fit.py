@@ -29,29 +29,13 @@ OUTSIDE = ("logging_hook_triggers", "final_ops")
 # Scenarios that differ in every other `fit`, but not in a v1 graph.
 SAME_HERE = ("options_debug_watch_merge",)
 
-AS_IN_FIT = [
-    name
-    for name, difference in c.DIFFERENCES.items()
-    if difference.where == "fit" and name not in (*OUTSIDE, *SAME_HERE)
-]
+NOT_AS_IN_FIT = (*OUTSIDE, *SAME_HERE)
+AS_IN_FIT = [name for name in c.DIFFERENT_IN_FIT if name not in NOT_AS_IN_FIT]
 
 # A graph does not order the read of a variable and its update. On a busy machine the
 # read may come second.
 UNORDERED = ("stale_global_step_fetch",)
 TRIES = 5
-
-# Scenarios that run in the second mode too: one of each kind.
-SAMPLE = (
-    "hook_creates_variable_in_begin",
-    "stop_at_step_resume_num_steps",
-    "out_of_range",
-    "stopiteration_in_after_run",
-    "recover_aborted_in_before_run_ckpt",
-    "nested_fetches",
-    "feeds_same_tensor_by_name_and_object",
-    "checkpoint_listeners",
-    "profiler_hook",
-)
 
 
 def run(keras: Any, name: str, root: Path, *, arrays: bool = False) -> list[Event]:
@@ -82,7 +66,7 @@ def check_same(keras: Any, name: str, root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.v1_mode("disable_v2_behavior")
-@pytest.mark.parametrize("name", [*c.same_in_fit(), *SAME_HERE])
+@pytest.mark.parametrize("name", [*c.SAME_IN_FIT, *SAME_HERE])
 def test_same(name: str, keras2: Any, tmp_path: Path) -> None:
     if name in UNORDERED:
         recorded = in_fit(RECORDED[name])
@@ -96,7 +80,7 @@ def test_same(name: str, keras2: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.v1_mode("disable_eager_execution")
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", c.SAMPLE)
 def test_same_in_the_second_mode(name: str, keras2: Any, tmp_path: Path) -> None:
     check_same(keras2, name, tmp_path)
 

@@ -14,8 +14,7 @@ import tensorflow as tf
 from hookbridge import errors, exit_codes
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.parameter_server.exit import end_with_threads
-from hookbridge.adapters.parameter_server.preemption import PREEMPTED
+from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.strategy_server import (

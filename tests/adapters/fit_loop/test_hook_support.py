@@ -30,14 +30,14 @@ def test_carried(
         assert row.check(*found[row.name], mode), row.name
 
 
-@pytest.mark.parametrize("row", support.ROWS, ids=lambda row: row.name)
-def test_refused(row: support.Row, tmp_path: Path) -> None:
-    hook = row.make(tmp_path, "fit")
-    if row.refused is None:
-        assert HookToCallback(hook).hook is hook
-    else:
-        with pytest.raises(errors.RefusedError, match=row.refused):
-            HookToCallback(hook)
+def test_refused(tmp_path: Path) -> None:
+    for row in support.ROWS:
+        hook = row.make(tmp_path, "fit")
+        if row.refused is None:
+            assert HookToCallback(hook).hook is hook
+        else:
+            with pytest.raises(errors.RefusedError, match=row.refused):
+                HookToCallback(hook)
 
 
 def test_the_documented_table_is_this_one(repo_root: Path) -> None:

@@ -279,11 +279,10 @@ CARRIED = [row for row in ROWS if row.refused is None]
 
 def company(row: Row, mode: str) -> str:
     """The group of hooks that can share one loop with this one."""
-    if row.name == "StopAtStepHook":
+    if row.name == "StopAtStepHook" and mode == "fit":
         return row.name
-    if ".stop_if_" in row.name:
-        return row.name if mode == "fit" else "stop at once"
-    return "never stop"
+    stops = row.name == "StopAtStepHook" or ".stop_if_" in row.name
+    return "stop at once" if stops else "never stop"
 
 
 def run_all(

@@ -96,6 +96,7 @@ class Job:
         note("validation", log=log.events, traces=traces)
 
     def stops(self) -> None:
+        made = self.model(mean_output, 0.1)
         for lag in (0, 4):
             ran: list[int] = []
 
@@ -104,13 +105,8 @@ class Job:
                 if len(ran) == 3:
                     context.request_stop()
 
-            self.fit(
-                self.model(mean_output, 0.1),
-                [Hook(after=stop)],
-                max_lag=lag,
-                epochs=1,
-                steps_per_epoch=60,
-            )
+            hooks, options = [Hook(after=stop)], {"epochs": 1, "steps_per_epoch": 60}
+            self.fit(made, hooks, max_lag=lag, **options)
             note(f"stop {lag}", ran=len(ran))
 
     def rates(self) -> None:
@@ -149,27 +145,20 @@ class Job:
         self.fit(made, [timed], epochs=1, steps_per_epoch=60)
         note("timed saves")
 
-    def ends_of_data(self) -> None:
-        """Fits whose data end in the middle, with steps in flight."""
-        for number in range(2):
-            folder = FOLDER / f"ended {number}"
-            log = Recorder()
-            saver = v1.train.CheckpointSaverHook(str(folder), save_steps=1000)
-            data = keras.utils.experimental.DatasetCreator(
-                lambda context: batches(context).take(9)
-            )
-            made, error = self.model(square_output, 0.0), ""
-            try:
-                made.fit(
-                    data,
-                    epochs=9,
-                    steps_per_epoch=4,
-                    verbose=0,
-                    callbacks=hb.as_callbacks([*guests(log), saver]),
-                )
-            except Exception as e:
-                error = type(e).__name__
-            note(f"ended {number}", log=log.events, error=error)
+    def end_of_data(self) -> None:
+        """A fit whose data end in the middle, with steps in flight."""
+        log, error = Recorder(), ""
+        saver = v1.train.CheckpointSaverHook(str(FOLDER / "ended"), save_steps=1000)
+        data = keras.utils.experimental.DatasetCreator(
+            lambda context: batches(context).take(9)
+        )
+        made = self.model(square_output, 0.0)
+        callbacks = hb.as_callbacks([*guests(log), saver])
+        try:
+            made.fit(data, epochs=9, steps_per_epoch=4, verbose=0, callbacks=callbacks)
+        except Exception as e:
+            error = type(e).__name__
+        note("ended", log=log.events, error=error)
 
     def several_steps(self) -> None:
         made, log = self.model(square_output, 0.0, steps_per_execution=3), Recorder()
@@ -254,7 +243,7 @@ def main() -> None:
     job.rates()
     job.native_hooks()
     stock_callbacks(job)
-    job.ends_of_data()
+    job.end_of_data()
     job.several_steps()
     job.inner_fit()
     job.errors()

@@ -1,8 +1,6 @@
 """A coordinator that ends while its threads still make iterators nobody needs.
 
-With `brief` it has nothing to do.
-
-TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py EVENTS [brief]
+TF_CONFIG=... python tests/adapters/parameter_server/exit_job.py EVENTS
 """
 
 from __future__ import annotations
@@ -31,8 +29,6 @@ def main() -> None:
     if hb.loops.ClusterConfig.from_environment().is_chief:
         atexit.register(note_threads)  # what is registered first is called last
     strategy = hb.loops.parameter_server_strategy()
-    if sys.argv[2:] == ["brief"]:
-        return
     coordinator = tf.distribute.experimental.coordinator.ClusterCoordinator(strategy)
     datasets = coordinator.create_per_worker_dataset(
         tf.function(

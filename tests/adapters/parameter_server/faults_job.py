@@ -24,7 +24,6 @@ import hookbridge as hb  # noqa: E402
 look_often()
 v1: Any = tf.compat.v1
 FOLDER = Path(sys.argv[1]).parent
-STEPS = int(os.environ.get("STEPS", "1000000"))
 
 
 class Counting(keras.callbacks.Callback):  # type: ignore[misc]
@@ -75,18 +74,13 @@ def main() -> None:
     try:
         made.fit(
             keras.utils.experimental.DatasetCreator(batches),
-            steps_per_epoch=STEPS,
+            steps_per_epoch=1_000_000,
             callbacks=hb.as_callbacks(guests),
             verbose=0,
         )
     except Exception as e:
         note("failed", type=type(e).__name__, message=str(e))
         raise
-    note(
-        "fitted",
-        bias=float(made.layers[1].bias.numpy()[0]),
-        iterations=int(made.optimizer.iterations.numpy()),
-    )
 
 
 if __name__ == "__main__":

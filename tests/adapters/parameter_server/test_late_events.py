@@ -97,13 +97,12 @@ def test_validation_batches_come_before_their_end(events: Job) -> None:
     assert validation["traces"] == validation["traces"][:1] * EPOCHS
 
 
-@pytest.mark.parametrize("number", range(2))
-def test_data_that_end_in_the_middle_end_the_fit(events: Job, number: int) -> None:
-    ended = events.of_chief(f"ended {number}")
+def test_data_that_end_in_the_middle_end_the_fit(events: Job) -> None:
+    ended = events.of_chief("ended")
     assert ended["error"] in ("", "OutOfRangeError")  # as in a `fit` without guests
     delivered = [e for e in ended["log"] if e[:2] == ["first", "on_train_batch_end"]]
     assert 9 <= len(delivered) <= 18  # each worker has 9 batches
-    path = tf.train.latest_checkpoint(str(events.folder / f"ended {number}"))
+    path = tf.train.latest_checkpoint(str(events.folder / "ended"))
     step = tf.train.load_checkpoint(path).get_tensor("global_step")
     assert path.endswith(f"-{step}")
     if not ended["error"]:

@@ -1,9 +1,4 @@
-"""A host whose sessions are live sessions on a Keras model.
-
-Everything else is TensorFlow's own: the scenarios' `MonitoredTrainingSession`
-with its session creators and session manager makes a `LiveSession` wherever it
-would make a `tf.compat.v1.Session`.
-"""
+"""The hosts of the scenarios: sessions, callables of sessions, and live sessions."""
 
 from __future__ import annotations
 
@@ -14,12 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+import tensorflow as tf
+
 from hookbridge import compat
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.loops.callable_session import CallableSession, CallableSessionHook
+
+v1 = tf.compat.v1
 
 # TensorFlow's session manager looks up the class of its sessions in this module. It is
 # imported by name: TensorFlow 2.15 has no attribute `tensorflow.python` once other
@@ -27,14 +27,54 @@ from hookbridge.adapters.live_session.session import LiveSession
 MANAGER = importlib.import_module("tensorflow.python.training.session_manager")
 
 
-class LiveHost:
-    """Runs scenarios in live graphs.
+class SessionHost:
+    """The real thing: a `tf.Graph` and a `tf.compat.v1.Session`."""
 
-    Args:
-      keras: the Keras flavour of the model.
+    # The class whose `run` does the runs of a training loop in the end.
+    session_class: type = v1.Session
+    hooks: tuple[Any, ...] = ()  # each session gets them after those of a scenario
+
+    def graph(self) -> contextlib.AbstractContextManager[Any]:
+        """A fresh default graph."""
+        return tf.Graph().as_default()  # type: ignore[no-any-return]
+
+
+class CallableHost(SessionHost):
+    """Sessions that run through callables, as in `hb.loops.training_session`.
+
+    Even the first run of a set of fetches goes through one: most scenarios are too
+    short to repeat a set. `calls` counts these runs.
     """
 
-    session_class: type = LiveSession
+    session_class = CallableSession
+    hooks = (CallableSessionHook(),)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    @contextlib.contextmanager
+    def graph(self) -> Iterator[Any]:
+        make = CallableSession._callable
+
+        def counted(session: CallableSession, *args: Any) -> Any:
+            call = make(session, *args) or make(session, *args)
+            self.calls += call is not None
+            return call
+
+        with (
+            mock.patch.object(CallableSession, "_callable", counted),
+            tf.Graph().as_default() as graph,
+        ):
+            yield graph
+
+
+class LiveHost(SessionHost):
+    """Live sessions on a Keras model, of TensorFlow's own `MonitoredTrainingSession`.
+
+    Its session manager makes a `LiveSession` where it would make a session.
+    """
+
+    session_class = LiveSession
 
     def __init__(self, keras: Any) -> None:
         model = keras.Sequential(
@@ -46,7 +86,6 @@ class LiveHost:
 
     @contextlib.contextmanager
     def graph(self) -> Iterator[LiveGraph]:
-        """A fresh live graph of the model as the default graph."""
         model = self._model
         with compat.private("eager_mode")():
             step = GlobalStep(model)
