@@ -88,35 +88,27 @@ class Spies:
             yield
 
     def _spy_updates(self, optimizer: Any, stack: contextlib.ExitStack) -> None:
-        apply = getattr(optimizer, "apply", None)
-        if callable(apply):  # Keras 3, whose `apply_gradients` calls it too
-
-            def spy_apply(gradients: Any, trainable_variables: Any = None) -> Any:
-                gradients, wanted = list(gradients), trainable_variables
-                if wanted is None:
-                    inner = getattr(optimizer, "inner_optimizer", optimizer)
-                    variables = list(getattr(inner, "_trainable_variables", ()))
-                else:
-                    variables = wanted = list(wanted)
-                pairs = list(zip(gradients, variables, strict=False))
-                self._note_gradients(pairs, optimizer)
-                with self._scheduled(optimizer):
-                    return apply(gradients, wanted)
-
-            stack.enter_context(patching.patched(optimizer, apply=spy_apply))
+        # Of Keras 3 `apply`, which its `apply_gradients` calls too.
+        has_apply = callable(getattr(optimizer, "apply", None))
+        name = "apply" if has_apply else "apply_gradients"
+        update = getattr(optimizer, name, None)
+        if not callable(update):
             return
-        apply_gradients = getattr(optimizer, "apply_gradients", None)
-        if callable(apply_gradients):
 
-            def spy_gradients(pairs: Any, *args: Any, **kwargs: Any) -> Any:
-                pairs = list(pairs)
-                self._note_gradients(pairs, optimizer)
-                with self._scheduled(optimizer):
-                    return apply_gradients(pairs, *args, **kwargs)
+        def spy(gradients: Any, *args: Any, **kwargs: Any) -> Any:
+            gradients = pairs = list(gradients)  # for `apply_gradients`, of pairs
+            if has_apply:
+                wanted = args[0] if args else kwargs.get("trainable_variables")
+                inner = getattr(optimizer, "inner_optimizer", optimizer)
+                known = getattr(inner, "_trainable_variables", ())
+                variables = list(known if wanted is None else wanted)
+                pairs = list(zip(gradients, variables, strict=False))
+                args, kwargs = (None if wanted is None else variables,), {}
+            self._note_gradients(pairs, optimizer)
+            with self._scheduled(optimizer):
+                return update(gradients, *args, **kwargs)
 
-            stack.enter_context(
-                patching.patched(optimizer, apply_gradients=spy_gradients)
-            )
+        stack.enter_context(patching.patched(optimizer, **{name: spy}))
 
     def _spy_layer(self, layer: Any, call: Any) -> Any:
         # A plain wrapper will do: autograph would take it for another function, but
