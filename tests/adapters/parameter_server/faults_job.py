@@ -1,13 +1,17 @@
 """One `fit` that tests disturb by signals; the chief's notes go to `EVENTS`.
 
-TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py EVENTS
+With `leaves`, the chief ends while its threads still make iterators nobody needs.
+
+TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py EVENTS [leaves]
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +57,36 @@ class Watching(v1.train.SessionRunHook):  # type: ignore[misc]
         note("ends", step=int(session.run(v1.train.get_global_step(session.graph))))
 
 
+def note_threads() -> None:
+    """Notes the threads that still run when the interpreter ends."""
+    note("threads", names=[thread.name for thread in threading.enumerate()])
+
+
+def make_iterators(strategy: Any) -> None:
+    """Threads make the iterators, one after another; nobody waits for them."""
+    coordinator = tf.distribute.experimental.coordinator.ClusterCoordinator(strategy)
+    datasets = coordinator.create_per_worker_dataset(
+        tf.function(
+            lambda: strategy.distribute_datasets_from_function(
+                lambda _: tf.data.Dataset.range(3)
+            )
+        )
+    )
+    note("leaves", iterators=len([iter(datasets) for _ in range(100)]))
+
+
 def main() -> None:
     tf.get_logger().addHandler(logging.FileHandler(FOLDER / "tensorflow.txt"))
     config = hb.loops.ClusterConfig.from_environment()
     if config.task_type == "chief":
         note("waits")
+        atexit.register(note_threads)  # what is registered first is called last
     strategy = hb.loops.parameter_server_strategy(
         config, lost_secs=float(os.environ.get("LOST_SECS", "600"))
     )
+    if sys.argv[2:] == ["leaves"]:
+        make_iterators(strategy)
+        return
     with strategy.scope():
         made = model(mean_output, 0.0078125)
     saved = str(FOLDER / "saved")

@@ -157,6 +157,19 @@ def test_a_chief_without_workers_ends_with_an_error(
     assert codes["chief 0"] == codes["ps 0"] == exit_codes.LOST
 
 
+@pytest.mark.slow
+def test_threads_that_still_make_iterators_are_waited_for(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    script = ("faults_job.py", "leaves")
+    with job(tmp_path, *script, server=fork_server, tasks=WITH_CHIEF) as it:
+        codes = it.wait()
+    assert set(codes.values()) == {0}, it.logs()
+    assert it.of_chief("leaves")
+    # An interpreter that ends while such a thread runs may abort: docs/decisions/0006.
+    assert it.of_chief("threads")["names"] == ["MainThread"]
+
+
 STRATEGY = """
 import sys
 import hookbridge as hb
