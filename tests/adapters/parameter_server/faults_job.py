@@ -72,7 +72,8 @@ def make_iterators(strategy: Any) -> None:
             )
         )
     )
-    note("leaves", iterators=len([iter(datasets) for _ in range(100)]))
+    iterators = [iter(datasets) for _ in range(100)]
+    note("leaves", iterators=len(iterators))
 
 
 def main() -> None:
