@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, NamedTuple, get_args
 
 from hookbridge import errors
@@ -47,162 +48,103 @@ class Delivery(NamedTuple):
     number: int | None = None
 
 
-def _events(guest: Guest, *rows: tuple[Any, ...]) -> tuple[Event, ...]:
-    return tuple(Event(name, guest, *rest) for name, *rest in rows)
+def _events(guest: Guest, table: str) -> tuple[Event, ...]:
+    """Reads `event > counterpart` (or `> none: why`), then `native` and `bridged`."""
+    # A line that goes on is indented once more.
+    text = table.strip().replace("\n        ", " ")
+    events = []
+    for row in re.split(r"\n(?=\w)", text):
+        head, native, bridged = row.split("\n    ")
+        name, other = head.split(" > ")
+        is_none = other.startswith("none: ")
+        why = other.removeprefix("none: ") if is_none else ""
+        counterpart = None if is_none else other
+        events.append(Event(name, guest, native, bridged, counterpart, why))
+    return tuple(events)
 
 
 HOOK_EVENTS = _events(
     "hook",
-    (
-        "begin",
-        "the session, once, before it exists; the graph may still grow",
-        "once per `fit`, when the first step is built and has not run",
-        "set_model",
-    ),
-    (
-        "after_create_session",
-        "the session, once it exists and after each recovery; the graph is final",
-        "right after `begin`, with the live session",
-        "on_train_begin",
-    ),
-    (
-        "before_run",
-        "the session, before every `run`, whatever it fetches",
-        "before every execution of the train function",
-        "on_train_batch_begin",
-    ),
-    (
-        "after_run",
-        "the session, after every `run`, with the values asked for",
-        "after that execution, with its values",
-        "on_train_batch_end",
-    ),
-    (
-        "end",
-        "the session, once, at a clean end only",
-        "at the end of `fit`, at a clean end only; tensors of the step are those of "
-        "the last step",
-        "on_train_end",
-    ),
+    """
+begin > set_model
+    the session, once, before it exists; the graph may still grow
+    once per `fit`, when the first step is built and has not run
+after_create_session > on_train_begin
+    the session, once it exists and after each recovery; the graph is final
+    right after `begin`, with the live session
+before_run > on_train_batch_begin
+    the session, before every `run`, whatever it fetches
+    before every execution of the train function
+after_run > on_train_batch_end
+    the session, after every `run`, with the values asked for
+    after that execution, with its values
+end > on_train_end
+    the session, once, at a clean end only
+    at the end of `fit`, at a clean end only; tensors of the step are those of the
+        last step
+""",
 )
-
-_NO_EPOCHS = "a session has no epochs: made from the global step and `steps_per_epoch`"
-_NO_PARAMS = "no hook event carries the run's parameters: built from `as_hooks(...)`"
-_ALIAS = "an alias that `{}` calls, in either loop"
-
 CALLBACK_EVENTS = _events(
     "callback",
-    (
-        "set_model",
-        "`fit`, `evaluate` or `predict`, first of all, with the model",
-        "before training, with the live model",
-        "begin",
-    ),
-    (
-        "set_params",
-        "`fit`, `evaluate` or `predict`, after `set_model`",
-        "before training, when the graph is complete",
-        None,
-        _NO_PARAMS,
-    ),
-    (
-        "on_train_begin",
-        "`fit`, once, before the first epoch",
-        "once the session exists: weights can be read",
-        "after_create_session",
-    ),
-    (
-        "on_epoch_begin",
-        "`fit`, before the first batch of an epoch",
-        "before the first step of an epoch; a resumed run starts at its own epoch",
-        None,
-        _NO_EPOCHS,
-    ),
-    (
-        "on_train_batch_begin",
-        "`fit`, before every execution of the train function",
-        "before a run that is a training step, and before no other run",
-        "before_run",
-    ),
-    (
-        "on_train_batch_end",
-        "`fit`, after that execution, with logs",
-        "after a run that moved the global step, with logs",
-        "after_run",
-    ),
-    (
-        "on_batch_begin",
-        _ALIAS.format("on_train_batch_begin"),
-        _ALIAS.format("on_train_batch_begin"),
-        "before_run",
-    ),
-    (
-        "on_batch_end",
-        _ALIAS.format("on_train_batch_end"),
-        _ALIAS.format("on_train_batch_end"),
-        "after_run",
-    ),
-    (
-        "on_epoch_end",
-        "`fit`, after the last batch of an epoch and its validation",
-        "after the last step of an epoch, partial or not, and its validation",
-        None,
-        _NO_EPOCHS,
-    ),
-    (
-        "on_train_end",
-        "`fit`, once, at a clean end only",
-        "once, at a clean end only, while the session is open",
-        "end",
-    ),
-    (
-        "on_test_begin",
-        "`evaluate`, or `fit` before a validation",
-        "once the evaluation's session exists, or before a validation",
-        "after_create_session",
-    ),
-    (
-        "on_test_batch_begin",
-        "`evaluate`, before every batch",
-        "before every run of an evaluation",
-        "before_run",
-    ),
-    (
-        "on_test_batch_end",
-        "`evaluate`, after every batch, with logs",
-        "after every run of an evaluation, with logs",
-        "after_run",
-    ),
-    (
-        "on_test_end",
-        "`evaluate`, at a clean end, with logs",
-        "at a clean end of an evaluation or validation, with logs",
-        "end",
-    ),
-    (
-        "on_predict_begin",
-        "`predict`, once",
-        "once the prediction's session exists",
-        "after_create_session",
-    ),
-    (
-        "on_predict_batch_begin",
-        "`predict`, before every batch",
-        "before every run of a prediction",
-        "before_run",
-    ),
-    (
-        "on_predict_batch_end",
-        "`predict`, after every batch, with `outputs`",
-        "after every run of a prediction, with `outputs`",
-        "after_run",
-    ),
-    (
-        "on_predict_end",
-        "`predict`, at a clean end",
-        "at a clean end of a prediction",
-        "end",
-    ),
+    """
+set_model > begin
+    `fit`, `evaluate` or `predict`, first of all, with the model
+    before training, with the live model
+set_params > none: no hook event carries the run's parameters: built from
+        `as_hooks(...)`
+    `fit`, `evaluate` or `predict`, after `set_model`
+    before training, when the graph is complete
+on_train_begin > after_create_session
+    `fit`, once, before the first epoch
+    once the session exists: weights can be read
+on_epoch_begin > none: a session has no epochs: made from the global step and
+        `steps_per_epoch`
+    `fit`, before the first batch of an epoch
+    before the first step of an epoch; a resumed run starts at its own epoch
+on_train_batch_begin > before_run
+    `fit`, before every execution of the train function
+    before a run that is a training step, and before no other run
+on_train_batch_end > after_run
+    `fit`, after that execution, with logs
+    after a run that moved the global step, with logs
+on_batch_begin > before_run
+    an alias that `on_train_batch_begin` calls, in either loop
+    an alias that `on_train_batch_begin` calls, in either loop
+on_batch_end > after_run
+    an alias that `on_train_batch_end` calls, in either loop
+    an alias that `on_train_batch_end` calls, in either loop
+on_epoch_end > none: a session has no epochs: made from the global step and
+        `steps_per_epoch`
+    `fit`, after the last batch of an epoch and its validation
+    after the last step of an epoch, partial or not, and its validation
+on_train_end > end
+    `fit`, once, at a clean end only
+    once, at a clean end only, while the session is open
+on_test_begin > after_create_session
+    `evaluate`, or `fit` before a validation
+    once the evaluation's session exists, or before a validation
+on_test_batch_begin > before_run
+    `evaluate`, before every batch
+    before every run of an evaluation
+on_test_batch_end > after_run
+    `evaluate`, after every batch, with logs
+    after every run of an evaluation, with logs
+on_test_end > end
+    `evaluate`, at a clean end, with logs
+    at a clean end of an evaluation or validation, with logs
+on_predict_begin > after_create_session
+    `predict`, once
+    once the prediction's session exists
+on_predict_batch_begin > before_run
+    `predict`, before every batch
+    before every run of a prediction
+on_predict_batch_end > after_run
+    `predict`, after every batch, with `outputs`
+    after every run of a prediction, with `outputs`
+on_predict_end > end
+    `predict`, at a clean end
+    at a clean end of a prediction
+""",
 )
 
 EVENTS: dict[str, Event] = {e.name: e for e in (*HOOK_EVENTS, *CALLBACK_EVENTS)}
