@@ -4,7 +4,7 @@
     hookbridge train examples/distributed_trainer.py --loop=estimator \
         --num_workers=4 --num_ps=1 --num_towers=2 --batch_per_tower --sync \
         --train_files=runs/strokes/train.csv --eval_files=runs/strokes/eval.csv \
-        --train_steps=60 --job-dir=runs/trainer
+        --train_steps=40 --job-dir=runs/trainer
 
 A chief and three workers each fetch a batch for each of their towers; a parameter
 server holds the variables. One update takes the mean over all eight batches. At
