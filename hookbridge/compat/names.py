@@ -91,6 +91,8 @@ distribute_coordinator = tensorflow.python.distribute.distribute_coordinator fro
 distribute_coordinator_context =
         tensorflow.python.distribute.distribute_coordinator_context from 2.16
     which task of the cluster this thread runs
+multi_worker_util = tensorflow.python.distribute.multi_worker_util from 2.16
+    cluster specifications in any of their forms
 tf_keras_v1 = tf_keras.api._v1.keras from 2.16
     `tf.compat.v1.keras` and the legacy layers for the Estimator package
 tf_keras_v2 = tf_keras.api._v2.keras from 2.16

@@ -135,7 +135,7 @@ def test_who_runs_a_strategy_and_a_cluster(monkeypatch: pytest.MonkeyPatch) -> N
     ("option", "message"),
     [
         ({"train_distribute": 1}, "Received both `train_distribute`"),
-        ({"remote_cluster": CLUSTER}, "remote_cluster` cannot run: a cluster trains"),
+        ({"remote_cluster": CLUSTER}, "remote_cluster`; set one of them"),
     ],
 )
 def test_configurations_that_are_refused(
@@ -146,21 +146,28 @@ def test_configurations_that_are_refused(
     with pytest.raises(ValueError, match=message):
         config(
             monkeypatch,
+            CLUSTER,
             train_distribute=one_device(),
             experimental_distribute=experimental,
         )
 
 
-@pytest.mark.parametrize("method", ["train", "evaluate"])
+@pytest.mark.parametrize(
+    ("method", "cluster", "reason"),
+    [
+        ("train", CLUSTER, "each process of this cluster runs one task"),
+        ("evaluate", {**CLUSTER, "evaluator": ["h:3"]}, "the cluster has an evaluator"),
+    ],
+)
 def test_one_task_of_a_cluster_is_refused(
-    method: str, monkeypatch: pytest.MonkeyPatch
+    method: str, cluster: Any, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategies = {"train_distribute": one_device(), "eval_distribute": one_device()}
-    estimator = types.SimpleNamespace(
-        _config=config(monkeypatch, CLUSTER, **strategies)
-    )
+    made = config(monkeypatch, CLUSTER, **strategies)
+    made._cluster_spec = tf.train.ClusterSpec(cluster)
+    estimator = types.SimpleNamespace(_config=made)
     with pytest.raises(
         errors.RefusedError,
-        match=rf"`Estimator\.{method}` with OneDeviceStrategy cannot .*train_and_eval",
+        match=rf"`Estimator\.{method}` with OneDevice.*: {reason}.*train_and_evaluate",
     ):
         getattr(estimator_training, f"estimator_{method}")(estimator, print, [])

@@ -77,7 +77,7 @@ def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
     assert outside.stdout.count("guest: made") == 3
     # The line is the program's, also if a library runs the session.
     plain, of_slim = told(outside)
-    for line, place in ((plain, "old_loops.py:98:"), (of_slim, "old_loops.py:106:")):
+    for line, place in ((plain, "old_loops.py:101:"), (of_slim, "old_loops.py:106:")):
         assert "no guest joined `Session.run` in" in line
         assert place in line and "MonitoredTrainingSession" in line
 
@@ -131,9 +131,9 @@ def test_dry_run_says_where_they_would_join(
     monkeypatch.syspath_prepend("")
     words = {
         "visited/old_loops.py": [
-            "67: train_and_evaluate: joins",
-            "77: MonitoredTrainingSession: joins",
-            "98: sess.run: cannot join: its session is a plain one",
+            "69: train_and_evaluate: joins",
+            "80: MonitoredTrainingSession: joins",
+            "101: sess.run: cannot join: its session is a plain one",
         ],
         "visited/new_loop.py": ["42: Model.fit: joins", "52: train_on_batch: can"],
         "slim_nets/train_image_classifier.py": ["82: learning.train: cannot join"],

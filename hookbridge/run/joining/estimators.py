@@ -14,7 +14,7 @@ def join(joiner: Joiner) -> None:
     namespaces = revive.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator
-    train, evaluate = base.train, base.evaluate
+    train, evaluate, predict = base.train, base.evaluate, base.predict
 
     def joined_train(
         self: Any, input_fn: Any, hooks: Any = None, *args: Any, **named: Any
@@ -39,8 +39,20 @@ def join(joiner: Joiner) -> None:
         with joiner.inside():
             return evaluate(self, input_fn, steps, both, *args, **named)
 
-    methods = {"train": joined_train, "evaluate": joined_evaluate}
-    patching.InstanceMethods(base, methods).install()
+    def plain_predict(self: Any, *args: Any, **named: Any) -> Any:
+        predictions = predict(self, *args, **named)
+        while True:
+            with joiner.inside():
+                try:
+                    value = next(predictions)
+                except StopIteration:
+                    return
+            yield value
+
+    patching.InstanceMethods(
+        base,
+        {"train": joined_train, "evaluate": joined_evaluate, "predict": plain_predict},
+    ).install()
     together = namespaces.v2.train_and_evaluate
 
     def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
@@ -48,5 +60,5 @@ def join(joiner: Joiner) -> None:
             return together(estimator, train_spec, eval_spec)
 
     for namespace in namespaces:
-        together_too = {"train_and_evaluate": train_and_evaluate}
-        patching.InstanceMethods(namespace, together_too).install()
+        methods = {"train_and_evaluate": train_and_evaluate}
+        patching.InstanceMethods(namespace, methods).install()
