@@ -77,7 +77,7 @@ def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
     assert outside.stdout.count("guest: made") == 3
     # The line is the program's, also if a library runs the session.
     plain, of_slim = told(outside)
-    for line, place in ((plain, "old_loops.py:101:"), (of_slim, "old_loops.py:106:")):
+    for line, place in ((plain, "old_loops.py:101:"), (of_slim, "old_loops.py:109:")):
         assert "no guest joined `Session.run` in" in line
         assert place in line and "MonitoredTrainingSession" in line
 
