@@ -7,6 +7,7 @@ hooks are called before and after the step.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import weakref
 from collections.abc import Callable, Mapping
@@ -130,8 +131,9 @@ class TappedFunction:
     ) -> Variant:
         inner: Any = self.inner
         tap, is_optional = self.tap, self._is_optional
+        closure = program.closure
         output_names = eager_step.output_names(self._model)
-        step_tensors = sorted(program.closure.step_tensors)
+        step_tensors = sorted(closure.step_tensors)
 
         def merged(args: Any, feeds: Any) -> Any:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
@@ -151,13 +153,20 @@ class TappedFunction:
 
             return call
 
-        unfed = SameIterator(compiled(lambda *args: merged(args, ())))
+        # A function around one of Keras 2 only for fetches would take time to compile.
+        is_plain = not (is_optional or closure.before or closure.after)
+        unfed = SameIterator(
+            inner if is_plain else compiled(lambda *args: merged(args, ()))
+        )
 
         def call_unfed(args: Any, feeds: Any) -> Any:
-            if unfed.knows(*args):
-                return unfed(*args)
-            with tap.tracing():
-                return unfed(*args)
+            with contextlib.nullcontext() if unfed.knows(*args) else tap.tracing():
+                result = unfed(*args)
+            if not is_plain:
+                return result
+            outputs, tensors = split(result)
+            values = values_of(tapped, outputs, tensors, output_names)
+            return outputs, [values[t.op.name] for t in program.tensors], values
 
         return call_unfed
 
