@@ -25,7 +25,7 @@ WAIT_FOR_ALL = """
 while len(list(folder.glob("*.pid"))) < 4: time.sleep(0.02)
 """
 TIMEOUT_IDLE_SECS = 120.0
-FLAGS = ("--num_workers=2", "--num_ps=1", "--grace_secs=3")
+FLAGS = ("--num_workers=2", "--num_ps=1", "--grace_secs=10")
 
 TASK = """
 import json, os, pathlib, sys, time

@@ -1,5 +1,4 @@
 """One stop for all processes of a job.
 
-Reading order: `hook`, `member`, `board`, `watch`, `around_session`, `evaluator`,
-`supervisor`.
+Reading order: `hook`, `member`, `board`, `watch`, `around_session`, `evaluator`.
 """

@@ -15,9 +15,12 @@ from hookbridge import errors, exit_codes
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import Ending, StopBoard
-from hookbridge.loops.group_stop.watch import POLL_SECS, StepWatch, watch
+from hookbridge.loops.group_stop.watch import StepWatch, last_resort
 from hookbridge.loops.tasks import ports
+from hookbridge.loops.tasks.jobs import trainers
 
+POLL_SECS = 2.0
+START_POLL_SECS = 0.5  # until all other processes have been seen
 LOST_SECS = 20.0
 START_SECS = 600.0
 # A worker that finds the job over waits this long for the next job to begin.
@@ -92,7 +95,8 @@ class GroupStop:
             self.wait_for_servers()  # raises `GroupStopped` if the job is over
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
-        watch(self)
+        for target in (self._follow_stop, self._follow_tasks):
+            threading.Thread(target=target, daemon=True).start()
 
     def wait_for_servers(self) -> None:
         """Returns once all parameter servers listen."""
@@ -169,14 +173,6 @@ class GroupStop:
         self.error = error
         self.stop_here(str(error), exit_codes.of_error(error))
 
-    def wait_for_stop(self) -> bool:
-        """Waits a while for a stop of the job; returns whether it was stopped."""
-        board = self._board
-        assert board is not None
-        if ending := board.wait_for_stop(self._generation, POLL_SECS):
-            self.stop_here(*ending)
-        return self.stopped
-
     def leave(self, target: str = "") -> None:
         """Tells the parameter servers that this process no longer needs them.
 
@@ -216,6 +212,41 @@ class GroupStop:
             "killed: see what it printed, and start the job again: it goes on from "
             "its last checkpoint."
         )
+
+    def _follow_stop(self) -> None:
+        while not self.over.is_set() and not self.stopped:
+            assert self._board is not None
+            try:
+                if ending := self._board.wait_for_stop(self._generation, POLL_SECS):
+                    self.stop_here(*ending)
+            except (tf.errors.OpError, RuntimeError):  # gone, or closed by `leave`
+                self.over.wait(0.5)
+
+    def _follow_tasks(self) -> None:
+        # This thread does not call TensorFlow: a call to a lost server may never
+        # return.
+        config = self.config
+        needed = {config.chief, *(("ps", i) for i in range(len(config.cluster["ps"])))}
+        followed = {*trainers(config), *needed} if config.is_chief else needed
+        own = (config.task_type, config.task_index)
+        liveness = ports.Liveness(config, sorted(followed - {own}))
+        liveness.look()
+        while not self.over.wait(POLL_SECS if liveness.complete else START_POLL_SECS):
+            liveness.look()
+            # A task may have come and gone between two looks.
+            away = liveness.away(self.lost_secs, unseen_secs=self.lost_secs)
+            needed_away = [task for task in away if task in needed]
+            if needed_away and not self.stopped:
+                self.fail(self.lost(needed_away, self.lost_secs))
+            if self.error is not None:
+                last_resort(self.error, self.over)
+                return
+            missing = liveness.away(0.0, unseen_secs=self.lost_secs)
+            let_through = self.step.let_one_through
+            if missing and let_through and self.step.is_stalled() and not self.stopped:
+                # The gradient and the token of the lost worker are missing: without
+                # them the step would wait for ever.
+                threading.Thread(target=let_through, daemon=True).start()
 
     def _check_error(self) -> None:
         if self.error is not None:

@@ -21,6 +21,7 @@ from job_events import Steps, Stopper  # noqa: E402
 from job_notes import OPTIONS, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
+from hookbridge.loops.tasks.ports import Liveness  # noqa: E402
 
 v1 = tf.compat.v1
 DEVICES = ("/device:CPU:0", "/device:CPU:1")
@@ -115,6 +116,17 @@ def plain(config: Any) -> None:
                 session.run(train_op)
 
 
+def note_looks() -> None:
+    """Notes when a server has looked which tasks are alive."""
+    look = Liveness.look
+
+    def noted(self: Liveness) -> None:
+        look(self)
+        note("looked")
+
+    Liveness.look = noted  # type: ignore[method-assign]
+
+
 def evaluate() -> None:
     """Reads each checkpoint until the job is over."""
     for path in hb.loops.checkpoints_until_stop(OPTIONS["dir"]):
@@ -137,11 +149,12 @@ def main() -> None:
         session_config=hb.loops.session_config(DEVICES)
         if "towers" in OPTIONS
         else None,
-        lost_secs=float(OPTIONS.get("lost_secs", "8")),
+        lost_secs=8.0,
     )
     try:
         with cluster:
             if cluster.is_server:
+                note_looks()
                 cluster.serve()
             elif "nothing" not in OPTIONS:
                 train(cluster)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import tensorflow as tf
 from cluster_processes import ALL, Job, job
 from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
+from side_by_side import beside_others
 
 from hookbridge.loops.group_stop.board import Ending
 from hookbridge.loops.group_stop.evaluator import write_marker
@@ -57,6 +56,9 @@ class Case(NamedTuple):
     aggregate: int | None
     task: str
 
+    def __str__(self) -> str:
+        return f"{self.way}-{self.aggregate}-{self.task}"
+
 
 CASES = [
     Case(way, SIZES[i % len(SIZES)], WORKERS[i % len(WORKERS)])
@@ -64,38 +66,15 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def jobs(
-    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
-) -> Iterator[Any]:
-    """`jobs(case)` gives the job and its exit codes; two jobs run at a time."""
-    folder = tmp_path_factory.mktemp("endings")
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-
-        def run(case: Case) -> tuple[Job, dict[str, int | None]]:
-            argument = WAYS[case.way].argument
-            arguments = [argument] if WAYS[case.way].by_all else []
-            own = {case.task: [argument]}
-            if case.aggregate is not None:
-                arguments.append(f"aggregate={case.aggregate}")
-            where = folder / "-".join(map(str, case)).replace(" ", "_")
-            with job(
-                where, "session_job.py", *arguments, own=own, server=fork_server
-            ) as it:
-                return it, it.wait()
-
-        started = {case: pool.submit(run, case) for case in CASES}
-        try:
-            yield lambda case: started[case].result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=["-".join(map(str, c)) for c in CASES])
-def test_all_end(jobs: Any, case: Case) -> None:
+@beside_others(*CASES)
+def test_all_end(case: Case, tmp_path: Path, fork_server: ForkServer) -> None:
     way = WAYS[case.way]
-    it, codes = jobs(case)
+    arguments = [way.argument] if way.by_all else []
+    if case.aggregate is not None:
+        arguments.append(f"aggregate={case.aggregate}")
+    own = {case.task: [way.argument]}
+    with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
+        codes = it.wait()
     failing = {case.task} if way.fails else set()
     # All processes have one exit code: without it an orchestrator would take a job in
     # which a worker has failed for a success of its chief.
@@ -114,13 +93,13 @@ def test_all_end(jobs: Any, case: Case) -> None:
         assert len(it.events(task, "train_end")) == int(task == "worker 0")
     for task in set(ALL) - failing:
         assert "Traceback" not in it.log(task), it.log(task)
+    if case is CASES[0]:
+        assert_runs_without_an_update_are_counted(it)
 
 
-@pytest.mark.slow
-def test_a_batch_is_an_update_and_runs_without_one_are_counted(jobs: Any) -> None:
+def assert_runs_without_an_update_are_counted(it: Job) -> None:
     # An update takes three gradients of two workers, so at least a third of all runs
     # end no batch.
-    it, _ = jobs(CASES[0])
     (ended,) = it.events("worker 0", "train_end")
     updates = it.events("worker 0", "end")[0]["step"]
     # A stop may come while a batch waits for its update.
@@ -134,7 +113,7 @@ def test_a_batch_is_an_update_and_runs_without_one_are_counted(jobs: Any) -> Non
     assert sum(waited.values()) > updates / 2, it.logs()
 
 
-@pytest.mark.slow
+@beside_others()
 def test_an_evaluator_ends_too_after_the_last_checkpoint(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -160,7 +139,7 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
     assert steps[-1] == reached and sorted(set(steps)) == steps
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_job_in_which_nobody_trains_ends_too(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:

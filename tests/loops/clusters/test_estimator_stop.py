@@ -12,6 +12,7 @@ import tensorflow as tf
 from cluster_processes import Job, job
 from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
+from side_by_side import beside_others
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
@@ -46,7 +47,7 @@ def told(it: Job, task: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -85,7 +86,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
             assert "Traceback" not in it.log(task), it.log(task)
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_stop_of_the_evaluator_before_the_job_begins(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -109,7 +110,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(
     assert "evaluator: a callback has set `stop_training`" in marker["reason"]
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_worker_that_sleeps_until_the_job_is_over(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:

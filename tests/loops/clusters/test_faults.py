@@ -9,14 +9,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import tensorflow as tf
 from cluster_processes import ALL, Job, job
 from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, variables, write_checkpoint
+from side_by_side import beside_others
 
 from hookbridge import exit_codes
-from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS, LOOK_SECS
+from hookbridge.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS
+
+SYNCHRONOUS = ("session_job.py", "aggregate=2")
 
 
 def wait_for_steps(it: Job) -> None:
@@ -25,12 +27,11 @@ def wait_for_steps(it: Job) -> None:
         it.wait_for(task, "step", 10)
 
 
-@pytest.mark.slow
+@beside_others()
 def test_killed_worker_stalls_nobody_and_comes_back(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    arguments = ("aggregate=2", "last_step=250", "lost_secs=3")
-    with job(tmp_path, "session_job.py", *arguments, server=fork_server) as it:
+    with job(tmp_path, *SYNCHRONOUS, "last_step=250", server=fork_server) as it:
         wait_for_steps(it)
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
@@ -44,14 +45,11 @@ def test_killed_worker_stalls_nobody_and_comes_back(
     assert it.idle_secs_to_end() <= 10, it.logs()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
+@beside_others("ps 0", "worker 0")
 def test_without_server_or_chief_everybody_ends_with_an_error(
-    tmp_path: Path, killed: str, fork_server: ForkServer
+    killed: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with job(
-        tmp_path, "session_job.py", "aggregate=2", "lost_secs=3", server=fork_server
-    ) as it:
+    with job(tmp_path, *SYNCHRONOUS, server=fork_server) as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
         codes = it.wait()
@@ -63,7 +61,7 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
         assert f"`{name}" in it.log(task)
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_preempted_job_saves_and_the_next_run_goes_on(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -78,7 +76,8 @@ def test_a_preempted_job_saves_and_the_next_run_goes_on(
             wait_for_steps(it)
             if preempted == "ps 0":
                 # Nobody waits for a worker that was killed for good.
-                time.sleep(LOOK_SECS)  # the server has seen it
+                looks = len(it.events("ps 0", "looked"))
+                it.wait_for("ps 0", "looked", looks + 1)  # and has seen it
                 it.send("worker 1", signal.SIGKILL)
                 it.wait(["worker 1"])
             it.send(preempted, signal.SIGTERM)
@@ -113,7 +112,7 @@ def test_a_preempted_job_saves_and_the_next_run_goes_on(
     assert batches > max(steps, all_batches)
 
 
-@pytest.mark.slow
+@beside_others()
 def test_killed_chief_comes_back_and_lost_sessions_do(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -137,10 +136,10 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
     assert it.events("worker 0", "end")[0]["step"] >= 250
 
 
-@pytest.mark.slow
+@beside_others()
 def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
     own = {"worker 1": ["step_secs=0.5", "request_stop_at=4"]}
-    arguments = ("aggregate=2", "step_secs=0.1", "lost_secs=3")
+    arguments = ("aggregate=2", "step_secs=0.1")
     start = ("ps 0", "worker 0")
     with job(
         *(tmp_path, "session_job.py", *arguments),
@@ -177,7 +176,7 @@ def taken_port() -> Iterator[int]:
         yield int(other.getsockname()[1])
 
 
-@pytest.mark.slow
+@beside_others()
 def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -199,7 +198,7 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     assert "evaluators cannot be stopped" in log
 
 
-@pytest.mark.slow
+@beside_others()
 def test_the_hook_alone_ends_it(tmp_path: Path, fork_server: ForkServer) -> None:
     own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
     arguments = ("plain=1", "aggregate=2")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from cluster_processes import job
 from fork_server import ForkServer
+from side_by_side import beside_others
 
 TASKS = ("ps 0", "ps 1", "worker 0", "worker 1")
 STEPS = 20
 
 
-@pytest.mark.slow
+@beside_others()
 def test_replicated_model_function(tmp_path: Path, fork_server: ForkServer) -> None:
     arguments = (f"last_step={STEPS}", "aggregate=2", "step_secs=0.01", "towers=2")
     jobs = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,27 @@ def estimator(function: Any, model_dir: Path, towers: int = 4) -> Any:
         session_config=hb.loops.session_config(hb.loops.tower_devices(towers)),
     )
     return hb.estimator.Estimator(function, config=config)
+
+
+def trained(
+    model_fn: Any, batch: Callable[[], Any], steps: int = 3
+) -> tuple[list[float], dict[str, Any]]:
+    """The losses and variables of a session loop; `batch()` is called in its graph."""
+    config = hb.loops.session_config(hb.loops.tower_devices(4))
+    losses = []
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        spec = model_fn(*batch(), mode="train")
+        variables = {each.op.name: each for each in v1.global_variables()}
+        with hb.loops.training_session(config=config) as session:
+            for _ in range(steps):
+                losses.append(float(session.run([spec.loss, spec.train_op])[0]))
+            return losses, session.run(variables)
+
+
+def assert_same_values(ours: dict[str, Any], plain: dict[str, Any]) -> None:
+    assert ours.keys() == plain.keys()
+    for name, value in plain.items():
+        np.testing.assert_allclose(
+            ours[name], value, rtol=1e-4, atol=1e-5, err_msg=name
+        )

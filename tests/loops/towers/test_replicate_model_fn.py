@@ -12,6 +12,7 @@ from replicated_model import (
     BATCH,
     CLASSES,
     STEPS,
+    assert_same_values,
     estimator,
     evaluation_input,
     examples,
@@ -40,12 +41,7 @@ def values(job: Any) -> dict[str, Any]:
 
 
 def assert_same_weights(ours: Any, plain: Any) -> None:
-    found, expected = values(ours), values(plain)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(
-            found[name], value, rtol=1e-4, atol=1e-6, err_msg=name
-        )
+    assert_same_values(values(ours), values(plain))
 
 
 def test_towers_give_the_weights_of_the_model_function(

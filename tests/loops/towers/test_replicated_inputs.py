@@ -1,15 +1,21 @@
-"""Inputs of towers: sparse, arrays, of unknown size; reductions of losses."""
+"""Inputs of towers: sparse, arrays, of unknown size; the first batch; reductions."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from replicated_model import assert_same_values, trained
 
 import hookbridge as hb
-from hookbridge.loops.towers.inputs import split_any_batch, split_batch
+from hookbridge.loops.towers.inputs import (
+    check_first_batch,
+    split_any_batch,
+    split_batch,
+)
 
 v1 = tf.compat.v1
 
@@ -50,30 +56,17 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
     return spec(mode, loss=loss, train_op=train_op)
 
 
-def trained(towers: int, *, known: bool) -> Any:
-    """The table after three steps."""
-    with tf.Graph().as_default():
-        v1.train.create_global_step()
-        features = {
-            "words": sparse_rows(ROWS, known=known),
-            "x": np.ones([8, 2], np.float32),  # arrays may be given directly
-        }
-        labels = np.arange(8) % 2
-        spec = hb.replicate_model_fn(model_fn, num_towers=towers)(
-            features, labels, "train"
-        )
-        config = hb.loops.session_config(hb.loops.tower_devices(towers))
-        with v1.Session(config=config) as session:
-            session.run(v1.global_variables_initializer())
-            for _ in range(3):
-                session.run(spec.train_op)
-            return session.run(v1.trainable_variables()[0])
-
-
 def test_sparse_features_are_split() -> None:
-    one = trained(1, known=True)
+    def batch(known: bool) -> Any:
+        words = sparse_rows(ROWS, known=known)
+        # Arrays may be given directly.
+        return {"words": words, "x": np.ones([8, 2], np.float32)}, np.arange(8) % 2
+
+    _, one = trained(model_fn, lambda: batch(True))
+    replicated = hb.replicate_model_fn(model_fn, num_towers=4)
     for known in (True, False):
-        np.testing.assert_allclose(trained(4, known=known), one, rtol=1e-5)
+        _, values = trained(replicated, functools.partial(batch, known))
+        assert_same_values(values, one)
 
 
 def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:
@@ -120,3 +113,49 @@ def test_tower_optimizer_gives_the_optimizer() -> None:
     optimizer = v1.train.GradientDescentOptimizer(0.1)
     for wrapped in (optimizer, lambda: optimizer):
         assert hb.TowerOptimizer(wrapped) is optimizer
+
+
+X = np.arange(8, dtype=np.float32)
+
+
+def of_any_rank() -> Any:
+    def any_rank(x: Any) -> Any:
+        return tf.numpy_function(lambda value: value, [x], tf.float32)
+
+    return tf.data.Dataset.from_tensor_slices(X).batch(8).map(any_rank)
+
+
+def looked_up() -> Any:
+    """Data with a table, whose initializer has to run first."""
+    keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2]))
+    table = tf.lookup.StaticHashTable(keys, default_value=0)
+    words = tf.data.Dataset.from_tensor_slices(["a", "b", "a", "b", "a"])
+    return words.map(table.lookup).batch(5)
+
+
+def test_a_batch_that_does_not_divide() -> None:
+    read: list[int] = []
+
+    def note(x: Any) -> Any:
+        read.append(len(x))
+        return x
+
+    def noted(drop_remainder: bool) -> Any:
+        dataset = tf.data.Dataset.from_tensor_slices(X).batch(8, drop_remainder)
+        noted = dataset.map(lambda x: (x, tf.numpy_function(note, [x], tf.float32)))
+        return noted.map(lambda x, y: (x, {"y": tf.ensure_shape(y, x.shape)}))
+
+    for data in (looked_up, of_any_rank, lambda: noted(False), lambda: noted(True)):
+        read.clear()
+        with pytest.raises(hb.errors.InvalidArgumentError, match="for 3 towers"):
+            check_first_batch(data, 3)
+    assert read == []  # the size was known
+    check_first_batch(lambda: noted(False), 4)
+    assert read == [8]
+    check_first_batch(looked_up, 1)
+    # What is not known passes; training meets an error in the data again.
+    check_first_batch(lambda: noted(False).take(0), 3)
+    check_first_batch(lambda: tf.data.Dataset.from_tensors({"scalar": 1.0}), 3)
+    check_first_batch(
+        lambda: of_any_rank().map(lambda x: tf.debugging.check_numerics(x / 0.0, "")), 3
+    )

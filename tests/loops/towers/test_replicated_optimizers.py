@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from replicated_model import estimator, training_input
+from replicated_model import assert_same_values, estimator, trained, training_input
 
 import hookbridge as hb
 from hookbridge import compat
@@ -56,28 +56,17 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def trained(model_fn: Any) -> tuple[list[float], Any]:
-    """Losses and variables of a session loop."""
-    config = hb.loops.session_config(hb.loops.tower_devices(4))
-    losses: list[float] = []
-    with tf.Graph().as_default():
-        v1.train.create_global_step()
-        features, labels = v1.data.make_one_shot_iterator(data()).get_next()
-        spec = model_fn(features, labels, "train")
-        variables = {v.op.name: v for v in v1.global_variables()}
-        with hb.loops.training_session(config=config) as session:
-            for _ in range(STEPS):
-                losses.append(float(session.run([spec.loss, spec.train_op])[0]))
-            return losses, session.run(variables)
+def batch() -> Any:
+    return v1.data.make_one_shot_iterator(data()).get_next()
 
 
-def assert_same(ours: Any, plain: Any) -> None:
-    assert ours[1].keys() == plain[1].keys()
-    np.testing.assert_allclose(ours[0], plain[0], rtol=1e-4)
-    for name, value in plain[1].items():
-        np.testing.assert_allclose(
-            ours[1][name], value, rtol=1e-4, atol=1e-6, err_msg=name
-        )
+def assert_towers_train_as_one(model_fn: Any, towers: int) -> tuple[Any, Any]:
+    losses, values = trained(model_fn, batch, STEPS)
+    replicated = hb.replicate_model_fn(model_fn, num_towers=towers)
+    own_losses, own_values = trained(replicated, batch, STEPS)
+    assert own_losses == pytest.approx(losses, rel=1e-4)
+    assert_same_values(own_values, values)
+    return losses, values
 
 
 def test_towers_give_the_losses_and_weights_of_one() -> None:
@@ -97,12 +86,10 @@ def test_towers_give_the_losses_and_weights_of_one() -> None:
         loss = tf.add_n(losses)
         return hb.loops.TowerSpec(loss, train_op=tf.group(*updates))
 
-    plain = trained(model_fn)
-    assert len(plain[0]) == STEPS
+    _, values = assert_towers_train_as_one(model_fn, 2)
     for name in OPTIMIZERS:
-        assert np.abs(plain[1][f"{name}/table"] - 1).max() > 1e-3  # it was trained
-        assert plain[1][f"{name}/step"] == STEPS
-    assert_same(trained(hb.replicate_model_fn(model_fn, num_towers=2)), plain)
+        assert np.abs(values[f"{name}/table"] - 1).max() > 1e-3  # it was trained
+        assert values[f"{name}/step"] == STEPS
 
 
 def test_the_step_without_data_updates_nothing() -> None:
@@ -138,9 +125,8 @@ def test_optimizers_of_keras_2_that_are_no_legacy_ones(keras2: Any) -> None:
         train_op = keras2.optimizers.Adagrad(0.1).apply_gradients(list(pairs))
         return hb.loops.TowerSpec(loss, train_op=train_op)
 
-    plain = trained(model_fn)
-    assert plain[0][-1] != plain[0][0]
-    assert_same(trained(hb.replicate_model_fn(model_fn, num_towers=4)), plain)
+    losses, _ = assert_towers_train_as_one(model_fn, 4)
+    assert losses[-1] != losses[0]
 
 
 def test_optimizers_of_keras_3_are_refused_by_name(keras: Any, tmp_path: Path) -> None:

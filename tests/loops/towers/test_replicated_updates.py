@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from replicated_model import assert_same_values, trained
 
 import hookbridge as hb
 
 v1 = tf.compat.v1
-BATCH, STEPS = 8, 3
+BATCH = 8
 
 
 def examples() -> Any:
@@ -124,39 +125,26 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 
 
-def trained(model_fn: Any) -> dict[str, Any]:
-    with tf.Graph().as_default():
-        v1.train.create_global_step()
-        x, y = examples()
-        made = model_fn(tf.constant(x), tf.constant(y), mode="train")
-        config = hb.loops.session_config(hb.loops.tower_devices(4))
-        with v1.Session(config=config) as session:
-            session.run(v1.global_variables_initializer())
-            for _ in range(STEPS):
-                session.run([made.loss, made.train_op])
-            variables = {each.op.name: each for each in v1.global_variables()}
-            values: dict[str, Any] = session.run(variables)
-            return values
+def batch() -> Any:
+    return tuple(map(tf.constant, examples()))
 
 
 def assert_towers_train_as_one(model_fn: Any, **arguments: Any) -> dict[str, Any]:
-    plain = trained(model_fn)
+    losses, values = trained(model_fn, batch)
     # One tower takes the same way through all of it; it is tried with one model.
     for towers in (1, 4) if model_fn is counter_before_the_update else (4,):
-        ours = trained(hb.replicate_model_fn(model_fn, num_towers=towers, **arguments))
-        assert ours.keys() == plain.keys()
-        for name, value in plain.items():
-            np.testing.assert_allclose(
-                ours[name], value, rtol=1e-4, atol=1e-5, err_msg=f"{towers} {name}"
-            )
-    return plain
+        replicated = hb.replicate_model_fn(model_fn, num_towers=towers, **arguments)
+        own_losses, own_values = trained(replicated, batch)
+        assert own_losses == pytest.approx(losses, rel=1e-4)
+        assert_same_values(own_values, values)
+    return values
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_towers_do_what_the_model_function_does(model: str) -> None:
     reduction = "sum" if model == "sum" else "mean"
     values = assert_towers_train_as_one(MODELS[model], loss_reduction=reduction)
-    assert values.get("seen", STEPS) == STEPS
+    assert values.get("seen", 3) == 3
 
 
 def test_averages_of_a_keras_layer_that_the_update_waits_for(keras2: Any) -> None:
@@ -187,7 +175,7 @@ def test_towers_that_make_different_variables_are_refused(
         return with_a_factor(features, labels, scales[0], mode)
 
     with pytest.raises(hb.errors.InvalidArgumentError, match=message):
-        trained(hb.replicate_model_fn(model_fn, num_towers=2))
+        trained(hb.replicate_model_fn(model_fn, num_towers=2), batch)
 
 
 def test_estimator_sees_the_arguments_that_a_partial_leaves() -> None:
@@ -204,7 +192,7 @@ def test_an_update_of_a_reference_variable_in_the_loss_is_refused() -> None:
             return counter_in_the_loss(features, labels, mode)
 
     with pytest.raises(hb.errors.InvalidArgumentError, match="`old/seen` after"):
-        trained(hb.replicate_model_fn(model_fn, num_towers=2))
+        trained(hb.replicate_model_fn(model_fn, num_towers=2), batch)
 
 
 def test_the_classes_of_optimizers_are_themselves_again_afterwards() -> None:
@@ -216,6 +204,6 @@ def test_the_classes_of_optimizers_are_themselves_again_afterwards() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        trained(hb.replicate_model_fn(fails, num_towers=2))
-    trained(hb.replicate_model_fn(own_optimizer_class, num_towers=2))
+        trained(hb.replicate_model_fn(fails, num_towers=2), batch)
+    trained(hb.replicate_model_fn(own_optimizer_class, num_towers=2), batch)
     assert dict(vars(optimizer)) == before

@@ -1,0 +1,56 @@
+"""Tests whose jobs run beside each other: most of their time is waiting."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fork_server import ForkServer
+
+AT_A_TIME = 3
+Results = dict[Any, concurrent.futures.Future[None]]
+
+
+@pytest.fixture(scope="session")
+def results(
+    tmp_path_factory: pytest.TempPathFactory,
+    fork_server: ForkServer,
+    request: pytest.FixtureRequest,
+) -> Iterator[Results]:
+    """The results of the bodies of all such tests that were asked for."""
+    bodies = [
+        item.callspec.params["body"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "results" in item.fixturenames
+    ]
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        try:
+            yield {
+                body: pool.submit(body, tmp_path_factory.mktemp("job"), fork_server)
+                for body in bodies
+            }
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def beside_others(*cases: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a slow test of `body(tmp_path, fork_server)`, or one for each case.
+
+    With cases, it is `body(case, tmp_path, fork_server)`.
+    """
+
+    def make(body: Callable[..., None]) -> Callable[..., None]:
+        bodies = [functools.partial(body, case) for case in cases] or [body]
+        ids = [str(case) for case in cases] or ["job"]
+
+        @pytest.mark.slow
+        @pytest.mark.parametrize("body", bodies, ids=ids)
+        def test(body: Any, results: Results) -> None:
+            results[body].result()
+
+        return test
+
+    return make
