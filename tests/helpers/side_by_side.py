@@ -5,13 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fork_server import ForkServer
 
 AT_A_TIME = 3
-Results = dict[Any, concurrent.futures.Future[None]]
+Body = Callable[..., None]
+Results = dict[Body, concurrent.futures.Future[None]]
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def results(
 ) -> Iterator[Results]:
     """The results of the bodies of all such tests that were asked for."""
     bodies = [
-        item.callspec.params["body"]
+        cast(Body, item.callspec.params["body"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and "results" in item.fixturenames
     ]
@@ -36,19 +37,19 @@ def results(
             pool.shutdown(cancel_futures=True)
 
 
-def beside_others(*cases: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def beside_others(*cases: Any) -> Callable[[Body], Any]:
     """Makes a slow test of `body(tmp_path, fork_server)`, or one for each case.
 
     With cases, it is `body(case, tmp_path, fork_server)`.
     """
 
-    def make(body: Callable[..., None]) -> Callable[..., None]:
-        bodies = [functools.partial(body, case) for case in cases] or [body]
-        ids = [str(case) for case in cases] or ["job"]
+    def make(body: Body) -> Any:
+        bodies: list[Body] = [functools.partial(body, case) for case in cases]
+        ids = list(map(str, cases))
 
         @pytest.mark.slow
-        @pytest.mark.parametrize("body", bodies, ids=ids)
-        def test(body: Any, results: Results) -> None:
+        @pytest.mark.parametrize("body", bodies or [body], ids=ids or ["job"])
+        def test(body: Body, results: Results) -> None:
             results[body].result()
 
         return test

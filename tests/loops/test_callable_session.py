@@ -49,25 +49,6 @@ def adopted(config: Any = None) -> Any:
     return session
 
 
-def test_any_containers_come_back_as_they_are(graph: Any, calls: list[Any]) -> None:
-    x, v = tf.constant([1, 2], name="x"), v1.get_variable("v", initializer=3.0)
-    sparse = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
-    fetches = {
-        "pair": Pair("x:0", [x, (v, x.op)]),
-        "ordered": collections.OrderedDict([("z", x), ("a", sparse)]),
-        "default": collections.defaultdict(list, {"k": x, "text": tf.constant("a")}),
-        "nothing": [],
-    }
-    with adopted() as session, v1.Session() as plain:
-        for each in (session, plain):
-            each.run(v.initializer)
-        results = [session.run(fetches) for _ in range(3)]
-        expected = plain.run(fetches)
-    assert len(calls) == 2
-    for result in results:
-        assert repr(result) == repr(expected)
-
-
 def test_changed_fetches_and_new_ops_are_other_fetches(
     graph: Any, calls: list[Any]
 ) -> None:
@@ -176,26 +157,31 @@ VALUES: list[Any] = [
 
 
 def test_every_kind_of_value_gives_what_run_gives(graph: Any, calls: list[Any]) -> None:
-    x = v1.placeholder(tf.float32, [None, 3])
+    x = v1.placeholder(tf.float32, [None, 3], name="x")
     rate = v1.placeholder_with_default(1.0, [])
     count = v1.placeholder(tf.int64, [])
     flag = v1.placeholder(tf.bool, [])
+    v = v1.get_variable("v", initializer=3.0)
+    total = tf.reduce_sum(x, 0, name="sum") * rate
     fetches = {
-        "sum": tf.reduce_sum(x, 0) * rate,
-        "more": (x + 1.0, [tf.where(flag, count, -count)]),
+        "pair": Pair("sum:0", [total, (v, total.op)]),
+        "ordered": collections.OrderedDict(
+            [("z", x + 1.0), ("a", tf.SparseTensor([[0, 1]], [5.0], [2, 2]))]
+        ),
+        "default": collections.defaultdict(
+            list, {"more": tf.where(flag, count, -count), "text": tf.constant("a")}
+        ),
         "op": tf.no_op(),
+        "nothing": [],
     }
     with adopted() as session, v1.Session() as plain:
+        for each in (session, plain):
+            each.run(v.initializer)
         for number, value in enumerate(VALUES * 2):
             feeds = {x: value, rate: 0.5, count: number, flag: number % 2 == 0}
+            # It shows the types of containers and numbers too.
             ours, theirs = session.run(fetches, feeds), plain.run(fetches, feeds)
-            tf.nest.assert_same_structure(ours, theirs)
-            for a, b in zip(
-                tf.nest.flatten(ours), tf.nest.flatten(theirs), strict=True
-            ):
-                np.testing.assert_array_equal(a, b)
-                assert type(a) is type(b)
-                assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
+            assert repr(ours) == repr(theirs)
     assert len(calls) == 2 * len(VALUES) - 1
 
 
@@ -230,19 +216,3 @@ def test_mistakes_are_those_of_run(graph: Any, calls: list[Any]) -> None:
     session.close()
     with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
         session.run(y, {x: [1.0, 2.0]})
-
-
-def test_a_rate_that_a_callback_sets_is_fed_fast(graph: Any, calls: list[Any]) -> None:
-    weight = v1.get_variable("weight", initializer=1.0)
-    loss = tf.square(weight, name="loss")
-    rate = tf.identity(tf.constant(0.1), name="learning_rate")
-    step = v1.train.get_or_create_global_step()
-    train = v1.train.GradientDescentOptimizer(rate).minimize(loss, step)
-    scheduler = tf.keras.callbacks.LearningRateScheduler(lambda epoch: 0.05)
-    hooks = hb.as_hooks(scheduler, steps_per_epoch=4, epochs=1)
-    with hb.loops.training_session(hooks, log_step_count_steps=0) as session:
-        while not session.should_stop():
-            session.run(train)
-    fed = [arrays for arrays in calls if arrays]
-    assert len(fed) == 3  # all but the first run
-    assert {float(value) for arrays in fed for value in arrays} == {np.float32(0.05)}

@@ -26,10 +26,7 @@ def data() -> Any:
     return tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH)
 
 
-Metrics = Callable[[Any, Any, Any], dict[str, Any]]
-
-
-def model(metrics: Metrics) -> Any:
+def model(metrics: Callable[[Any, Any, Any], dict[str, Any]]) -> Any:
     """A model function with `metrics(labels, outputs, losses)`."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -54,29 +51,6 @@ def model(metrics: Metrics) -> Any:
     return model_fn
 
 
-def v1_metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
-    return {
-        # A mean over no examples is NaN.
-        "loss_of_batches": v1.metrics.mean(
-            tf.reduce_mean(losses), weights=tf.shape(losses)[0]
-        ),
-        "auc": v1.metrics.auc(labels > 0, tf.sigmoid(outputs)),
-    }
-
-
-def evaluated(model_fn: Any, model_dir: Path) -> Any:
-    return estimator(model_fn, model_dir).evaluate(data)
-
-
-def assert_towers_evaluate_as_one(model_fn: Any, model_dir: Path) -> None:
-    plain = estimator(model_fn, model_dir)
-    plain.train(data, steps=1)
-    wanted = plain.evaluate(data)
-    assert np.isfinite(list(wanted.values())).all()
-    replicated = hb.replicate_model_fn(model_fn, num_towers=4)
-    assert evaluated(replicated, model_dir) == pytest.approx(wanted, rel=1e-4)
-
-
 def test_a_tower_without_an_example_does_not_count(keras2: Any, tmp_path: Path) -> None:
     def metrics(labels: Any, outputs: Any, losses: Any) -> dict[str, Any]:
         mean, auc = keras2.metrics.Mean(), keras2.metrics.AUC()
@@ -84,10 +58,22 @@ def test_a_tower_without_an_example_does_not_count(keras2: Any, tmp_path: Path) 
         auc.update_state(labels, tf.sigmoid(outputs))
         unused = keras2.metrics.Mean()  # nothing initializes it
         unused.update_state(losses)
-        mine = {"keras_mean": mean, "keras_auc": auc}
-        return {**v1_metrics(labels, outputs, losses), **mine}
+        return {
+            # A mean over no examples is NaN.
+            "loss_of_batches": v1.metrics.mean(
+                tf.reduce_mean(losses), weights=tf.shape(losses)[0]
+            ),
+            "auc": v1.metrics.auc(labels > 0, tf.sigmoid(outputs)),
+            "keras_mean": mean,
+            "keras_auc": auc,
+        }
 
-    assert_towers_evaluate_as_one(model(metrics), tmp_path)
+    plain = estimator(model(metrics), tmp_path)
+    plain.train(data, steps=1)
+    wanted = plain.evaluate(data)
+    assert np.isfinite(list(wanted.values())).all()
+    ours = estimator(hb.replicate_model_fn(model(metrics), num_towers=4), tmp_path)
+    assert ours.evaluate(data) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_a_canned_estimator_evaluates_in_towers(keras2: Any, tmp_path: Path) -> None:
@@ -114,6 +100,6 @@ def test_a_metric_whose_variable_the_towers_share_is_refused(tmp_path: Path) -> 
 
     plain = estimator(model(metrics), tmp_path)
     plain.train(data, steps=1)
-    replicated = hb.replicate_model_fn(model(metrics), num_towers=2)
+    ours = estimator(hb.replicate_model_fn(model(metrics), num_towers=2), tmp_path)
     with pytest.raises(hb.errors.InvalidArgumentError, match="variables of its own"):
-        evaluated(replicated, tmp_path)
+        ours.evaluate(data)
