@@ -95,8 +95,8 @@ class GroupStop:
             self.wait_for_servers()  # raises `GroupStopped` if the job is over
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
-        for target in (self._follow_stop, self._follow_tasks):
-            threading.Thread(target=target, daemon=True).start()
+        for follow in (self._follow_stop, self._follow_tasks):
+            threading.Thread(target=follow, daemon=True).start()
 
     def wait_for_servers(self) -> None:
         """Returns once all parameter servers listen."""
