@@ -30,6 +30,10 @@ class StepWatch:
         # Ends any other step; None if steps must not be ended.
         self.interrupt: Callable[[], None] | None = None
 
+    def release_by(self, call: Callable[[], None]) -> None:
+        """Replaces `let_one_through`."""
+        self.let_one_through = call
+
     def wake(self, over: threading.Event) -> None:
         """After a stop, wakes the main thread if it waits for other processes."""
         if self.let_one_through is not None:

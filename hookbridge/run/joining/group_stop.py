@@ -85,7 +85,7 @@ def _begin(hook: GroupStopHook, session: Any, coord: Any) -> None:
         while not group.over.wait(TOKEN_SECS):
             let_one_through()
 
-    group.step.let_one_through = stop
+    group.step.release_by(stop)
     # A program need not call `stop`.
     atexit.register(hook.end, session)
 
