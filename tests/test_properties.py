@@ -59,7 +59,6 @@ def _containers(inner: Any) -> Any:
 def test_state_is_read_back_as_it_was(value: Any) -> None:
     arrays: dict[str, Any] = {}
     written = json.loads(json.dumps(codec.encode([value], arrays)))
-    assert sorted(codec.array_keys(written)) == sorted(arrays)
     (read,) = codec.decode(written, arrays)
     _assert_same(read, value)
 

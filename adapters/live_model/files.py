@@ -47,7 +47,7 @@ class ModelFiles:
             backup.save(path, live, self._rates, self._graph)
         elif self._clone:
             keywords = _given(save_format=save_format, options=options, **others)
-            with live.file_call(loads=False):
+            with live.file_call():
                 self._clone.model.save_weights(
                     filepath, overwrite=overwrite, **keywords
                 )
@@ -75,7 +75,7 @@ class ModelFiles:
             return backup.load(path, live, self._rates, self._graph)
         if self._clone:
             keywords = _given(by_name=by_name or None, options=options, **others)
-            with live.file_call(loads=True):
+            with live.file_call():
                 return self._clone.model.load_weights(
                     filepath, skip_mismatch=skip_mismatch, **keywords
                 )
@@ -92,7 +92,7 @@ class ModelFiles:
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights."""
         clone = need(self._clone, "save")
-        with self._weights.file_call(loads=False):
+        with self._weights.file_call():
             clone.model.save(filepath, overwrite=overwrite, **options)
 
 

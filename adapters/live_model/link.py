@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,6 @@ from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph.saved import Entry
 
 
 class EagerClasses:
@@ -23,46 +23,26 @@ class EagerClasses:
     """
 
     def __init__(self) -> None:
-        self._versions = [
-            versions
+        self._eager = [
+            eager
             for keras in compat.keras_flavours()
             if not compat.is_keras3(keras)
-            for versions in (
-                _Versions(keras.layers.Layer, "base_layer_v1"),
-                _Versions(keras.Model, "training_v1"),
-            )
+            for eager in (keras.layers.Layer, keras.Model)
         ]
 
-    def switch(self, *, quickly: bool = False) -> None:
+    def switch(self) -> None:
         """Switches back what a graph has switched, as making an eager model would."""
-        for versions in self._versions:
-            versions.switch(quickly)
-
-
-class _Versions:
-    """The two versions of one class."""
-
-    def __init__(self, eager: Any, module: str) -> None:
-        self._eager = eager
-        self._module = module
-        self._graph: Any = None
-
-    def switch(self, quickly: bool) -> None:
-        if self._graph is None and (quickly or not self._find()):
-            return
-        for switched in self._graph.__subclasses__():
-            if switched.__module__ != self._graph.__module__:
-                # `__new__` of Keras switches the bases, then makes an object. The
-                # object is not used; abstract classes refuse to make it.
-                with compat.private("eager_mode")(), contextlib.suppress(TypeError):
-                    self._eager.__new__(switched)
-
-    def _find(self) -> bool:
-        """Looks for the version for graphs: Keras imports it when it first needs it."""
-        for each in self._eager.__subclasses__():
-            if each.__module__.endswith(self._module):
-                self._graph = each
-        return self._graph is not None
+        for eager in self._eager:
+            # Keras imports the version for graphs when it first needs it.
+            module = sys.modules.get(f"{eager.__module__}_v1")
+            if module is None:
+                continue
+            for switched in getattr(module, eager.__name__).__subclasses__():
+                if not switched.__module__.endswith("_v1"):
+                    # `__new__` of Keras switches the bases, then makes an object. The
+                    # object is not used; abstract classes refuse to make it.
+                    with compat.private("eager_mode")(), contextlib.suppress(TypeError):
+                        eager.__new__(switched)
 
 
 class Link:
@@ -75,7 +55,8 @@ class Link:
         counters: LiveCounters,
         clone: Clone | None,
     ) -> None:
-        self._weights = weights
+        self.weights = weights
+        self.clone = clone
         self._optimizer = optimizer
         self.count = counters.count
         self._counters = counters
@@ -84,20 +65,14 @@ class Link:
         self._rates_used = self.rates.touched
         self.classes = EagerClasses()
         self.run: Any = None  # a weak reference to the run, which the run itself sets
-        self._clone = clone
-
-    def not_cloned(self) -> str:
-        """Why the graph's Keras model cannot be cloned; makes the clone if it can."""
-        # Empty if there is a clone, or if there is no Keras model.
-        return self._clone.reason if self._clone is not None else ""
 
     @contextlib.contextmanager
-    def event(self, *, of_batch: bool = False) -> Iterator[None]:
+    def event(self) -> Iterator[None]:
         """Around an event: callbacks read and set the session's present values."""
-        mirrors = self._weights.mirrors
-        self.classes.switch(quickly=of_batch)
+        mirrors = self.weights.mirrors
+        self.classes.switch()
         self._counters.sync()
-        mirrors.begin_event(of_batch=of_batch)
+        mirrors.begin_event()
         self.rates.begin_event()
         self._optimizer.sync_iterations()
         try:
@@ -110,7 +85,7 @@ class Link:
     def end_run(self) -> None:
         """Gives kept variables their last values: they may be read after the run."""
         with self.event():
-            self._weights.mirrors.end_run()
+            self.weights.mirrors.end_run()
 
     def carry(self) -> None:
         """Before a run of the loop: what was assigned since the last event counts."""
@@ -120,19 +95,10 @@ class Link:
     def push(self) -> None:
         """Writes the values that callbacks have set to the session."""
         self.rates.push()
-        self._weights.mirrors.push()
-
-    def entries(self) -> dict[Entry, Any]:
-        """The session's weights, as a checkpoint has them."""
-        return self._weights.entries()
-
-    @property
-    def trained(self) -> list[Any]:
-        """The trained variables of the graph."""
-        return list(self._weights.trainable)
+        self.weights.mirrors.push()
 
     def owns(self, variable: Any) -> bool:
         """Whether an eager variable follows the session."""
-        return self._weights.mirrors.has(variable) or any(
+        return self.weights.mirrors.has(variable) or any(
             variable is own for own in self._optimizer.live_variables()
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,7 @@ class Mirror(watched.Keeper):
         self._value: Any = None
         if not hasattr(eager, "path"):
             eager.path = variable.op.name
-        # Others may hold this mirror for longer than its owner lives.
-        self._owner = weakref.ref(owner)
+        self._owner = owner
         self._inner = watched.inner(eager)
         self.is_watched = watched.watch(self._inner, self)
         self.is_empty = False  # an empty value takes no memory
@@ -49,19 +47,11 @@ class Mirror(watched.Keeper):
 
     def about_to_use(self) -> None:
         """See `Keeper`."""
-        owner = self._owner()
-        if owner is not None:
-            owner.about_to_use(self)
+        self._owner.about_to_use(self)
 
     def give_away(self) -> Any:
         """See `Keeper`."""
-        owner = self._owner()
-        return None if owner is None else owner.give_away(self)
-
-    def take_over(self, value: Any) -> bool:
-        """See `Keeper`."""
-        owner = self._owner()
-        return owner is not None and owner.take_over(self, value)
+        return self._owner.give_away(self)
 
     @property
     def shape(self) -> list[int]:
@@ -81,14 +71,6 @@ class Mirror(watched.Keeper):
             self.is_empty = False
         else:
             self.eager.assign(self._value)
-
-    def fits(self, value: Any) -> bool:
-        """Whether a value is an array that the variable can take as it is."""
-        return (
-            isinstance(value, np.ndarray)
-            and value.dtype == self._inner.dtype.as_numpy_dtype
-            and list(value.shape) == self.shape
-        )
 
     def clear(self) -> None:
         """Sets zeros; call it in eager mode."""

@@ -29,9 +29,7 @@ class Mirrors:
         self._session = session
         self._each: dict[int, Mirror] = {}
         self._provide: Callable[[], None] | None = None
-        # One entry for each open event: whether it is an event of a batch. The events
-        # of a validation may be nested in another event.
-        self._events: list[bool] = []
+        self._events = 0  # open events: a validation's may be nested in another
         self._now = 0  # the event's number; a mirror with another stamp is older
         self._is_over = False
         self._handed_out: dict[int, Mirror] = {}
@@ -41,16 +39,14 @@ class Mirrors:
         # The same, but only functions of the clone have the handles. They are called
         # only after their weights were filled in.
         self._captured_by_clone: dict[int, Mirror] = {}
-        # Mirrors used in this event, and in the last event of each kind (batch or not).
+        # Mirrors used in this event, and in the last event that used some.
         self._used: dict[int, Mirror] = {}
-        self._expected: dict[bool, dict[int, Mirror]] = {False: {}, True: {}}
-        self._surprises = 0
+        self._expected: dict[int, Mirror] = {}
         self._is_own_call = False
         # While Keras saves: arrays of the session, and which mirrors are read in one
-        # run. While it loads: arrays of the file.
+        # run.
         self._read_arrays: dict[int, Any] = {}
         self._read_with: dict[int, list[Mirror]] = {}
-        self._loaded: dict[int, tuple[Mirror, Any]] | None = None
 
     def before_first(self, provide: Callable[[], None]) -> None:
         """Sets a function to call before the first mirror is made; it may `adopt`."""
@@ -100,24 +96,21 @@ class Mirrors:
                 self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
         return [self._each[id(v)] for v in variables]
 
-    def begin_event(self, *, of_batch: bool) -> None:
+    def begin_event(self) -> None:
         """From here on each mirror takes the session's value when it is used."""
         if self.touched:
             self.push()  # assigned between events
-        self._events.append(of_batch)
+        self._events += 1
         self._now += 1
         self._used = {}
-        self._surprises = 0
         if self._captured:
             self._pull(self._captured.values())
 
     def end_event(self) -> None:
-        """The next event of this kind is expected to use the same mirrors."""
+        """The next event is expected to use the same mirrors."""
         self.touched.clear()  # an event that failed did not push
-        of_batch = self._events.pop()
-        if self._used:
-            self._expected[of_batch] = self._used
-            self._used = {}
+        self._events -= 1
+        self._expected, self._used = self._used or self._expected, {}
 
     def end_run(self) -> None:
         """Gives mirrors that were handed out their last value, for later use."""
@@ -169,8 +162,8 @@ class Mirrors:
             self._is_own_call = before
 
     @contextlib.contextmanager
-    def saving(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a save by Keras, which reads each weight as an array once."""
+    def file_call(self, variables: Sequence[Any]) -> Iterator[None]:
+        """Around a load or a save by Keras; a save reads each weight once, as an array."""
         # The arrays go from the session into the file; the mirrors stay as they are.
         mirrors = self._mirrors(variables)
         self._make_stale(mirrors)
@@ -180,21 +173,7 @@ class Mirrors:
                 yield
         finally:
             self._read_arrays, self._read_with = {}, {}
-
-    @contextlib.contextmanager
-    def loading(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a load by Keras; the arrays go from the file into the session."""
-        self._make_stale(self._mirrors(variables))
-        loaded = self._loaded = {}
-        try:
-            with self.own_call():
-                yield
-        finally:
-            self._loaded = None
         self.push()
-        pairs = [(mirror.variable, value) for mirror, value in loaded.values()]
-        session_variables.write(self._session(), pairs)
-        self._make_stale([mirror for mirror, _ in loaded.values()])
 
     def give_away(self, mirror: Mirror) -> Any:
         """An array goes to Keras while it saves."""
@@ -209,13 +188,6 @@ class Mirrors:
             for each in group:
                 del self._read_with[id(each)]
         return self._read_arrays.pop(key, None)
-
-    def take_over(self, mirror: Mirror, value: Any) -> bool:
-        """An array comes from Keras while it loads."""
-        if self._loaded is None or not mirror.fits(value):
-            return False
-        self._loaded[id(mirror)] = mirror, value
-        return True
 
     def about_to_use(self, mirror: Mirror) -> None:
         """The mirror takes the session's value if its own is older."""
@@ -232,18 +204,16 @@ class Mirrors:
     def _wanted_with(self, mirror: Mirror) -> Collection[Mirror]:
         """The mirrors to read together with this one: a run for each would cost more.
 
-        They are the mirrors that the last event of this kind used. At the second
-        mirror that was not expected, all mirrors are read.
+        They are the mirrors that the last event used. A mirror that was not expected is
+        read alone if it is the event's first one, and otherwise with all others.
         """
         if id(mirror) in self._read_with:
             return self._read_with[id(mirror)]
         if not self._events:
             return [mirror]
-        expected = self._expected[self._events[-1]]
-        if id(mirror) in expected:
-            return expected.values()
-        self._surprises += 1
-        return [mirror] if self._surprises == 1 else self._each.values()
+        if id(mirror) in self._expected:
+            return self._expected.values()
+        return self._each.values() if self._used else [mirror]
 
     def _is_stale(self, mirror: Mirror) -> bool:
         # Between events steps may run unseen.

@@ -46,7 +46,8 @@ class LiveRates:
 
     def join(self, session: Any) -> OverriddenRates:
         """Shares the overridden rates with all callbacks of a session."""
-        before, self.feeds = self.feeds, overridden_in(session)
+        before = self.feeds
+        self.feeds = _of_session.setdefault(session, OverriddenRates())
         for tensor, value in before.items():
             self.feeds.setdefault(tensor, value)
         self._share()
@@ -153,11 +154,6 @@ class OverriddenRates(dict[Any, Any]):
 _of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (
     weakref.WeakKeyDictionary()
 )
-
-
-def overridden_in(session: Any) -> OverriddenRates:
-    """The overridden rates of a raw session."""
-    return _of_session.setdefault(session, OverriddenRates())
 
 
 def fed_by_loop(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:

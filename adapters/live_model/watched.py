@@ -30,10 +30,6 @@ class Keeper:
         """An array that `numpy` returns instead of the value, or None."""
         return None
 
-    def take_over(self, value: Any) -> bool:
-        """Whether the keeper has taken what `assign` was given."""
-        return False
-
 
 _NOBODY = Keeper()
 
@@ -81,12 +77,7 @@ def _types() -> tuple[type, type]:
         array = _keeper_of(self).give_away()
         return plain.numpy(self) if array is None else array
 
-    def assign(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        if _keeper_of(self).take_over(value):
-            return self
-        return plain.assign(self, value, *args, **kwargs)
-
-    members = {"_handle": property(get, put), "numpy": numpy, "assign": assign}
+    members = {"_handle": property(get, put), "numpy": numpy}
     return plain, type(plain)(plain.__name__, (plain,), members)
 
 

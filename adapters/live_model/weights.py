@@ -122,14 +122,10 @@ class LiveWeights:
         self.mirrors.expire(variables)
 
     @contextlib.contextmanager
-    def file_call(self, *, loads: bool) -> Iterator[None]:
-        """Around an eager call of the clone that writes the session's values to a file.
-
-        If it `loads`, the session gets the file's values.
-        """
+    def file_call(self) -> Iterator[None]:
+        """Around an eager call of the clone that writes or reads a file."""
         self.session()
-        arrays = self.mirrors.loading if loads else self.mirrors.saving
-        with compat.private("eager_mode")(), arrays(self.all):
+        with compat.private("eager_mode")(), self.mirrors.file_call(self.all):
             yield
 
     def layers(self) -> list[LiveLayer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +11,7 @@ from hookbridge import errors, extras
 from hookbridge.adapters.guests import paths
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import weight_files
+from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -149,17 +150,17 @@ def check_training(
     *,
     produced: monitors.Produced,
     rates: Sequence[LearningRate],
-    not_cloned: Callable[[], str],
+    clone: Clone | None,
 ) -> None:
     """Refuses a callback that this training graph cannot host."""
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest)
     monitors.check_monitor(guest, config, produced)
-    if guest.saves_model and (why := not_cloned()):
+    if guest.saves_model and clone is not None and clone.reason:
         raise _refuse(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
-            f"cloned from its configuration ({why})",
+            f"cloned from its configuration ({clone.reason})",
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
         )

@@ -161,7 +161,7 @@ class SessionRun:
         """Delivers an event to all callbacks; their changes go into the session."""
         calls = self.calls[event]
         if calls:
-            with self.model.live_link.event(of_batch="batch" in event):
+            with self.model.live_link.event():
                 calls(*args)
 
     def begin_once(self, counter: Any, event: str) -> None:

@@ -96,7 +96,7 @@ class TrainRun(SessionRun):
                 self.metrics, bool(self._validation), self._validation.metric_names
             ),
             rates=self._rates,
-            not_cloned=self.model.live_link.not_cloned,
+            clone=self.model.live_link.clone,
         )
 
     def enter(self, member: Any, session: Any, coord: Any) -> None:
@@ -138,9 +138,8 @@ class TrainRun(SessionRun):
         self.started = True
         self._note_calls()
         self.deliver("on_train_begin", {})
-        self._outside = OutsideVariables(
-            self.called, self.model.live_link.trained, self.model.live_link.owns
-        )
+        link = self.model.live_link
+        self._outside = OutsideVariables(self.called, link.weights.trainable, link.owns)
         self._restored()
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training

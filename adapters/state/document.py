@@ -97,7 +97,7 @@ def read(prefix: str, name: str) -> Document:
     if document["version"] != VERSION:
         raise ValueError(f"it has version {document['version']}, expected {VERSION}")
     entries, loops = document["callbacks"], document["loops"]
-    arrays = _arrays(document, prefix, name, [entries, loops])
+    arrays = _arrays(document, prefix, name)
     decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
     return Document(
         int(document["step"]),
@@ -114,13 +114,10 @@ def _entry(entry: Any, decode: Callable[[Any], Any]) -> Entry:
     return Entry(identity, {str(k): decode(v) for k, v in state.items()})
 
 
-def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]:
+def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:
     """The arrays that a document refers to."""
-    keys = codec.array_keys(parts)
-    if not keys:
+    if "arrays" not in document:
         return {}
-    if len(set(keys)) < len(keys):
-        raise ValueError("it refers to one array twice")
     most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
     digest = document["arrays"]
     if not re.fullmatch("[0-9a-f]{64}", digest):
@@ -128,4 +125,4 @@ def _arrays(document: Any, prefix: str, name: str, parts: Any) -> dict[str, Any]
     data = storage.read(storage.arrays_path(prefix, name, digest), most)
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("its arrays are those of another state")
-    return codec.from_bytes(data, keys)
+    return codec.from_bytes(data)

@@ -107,7 +107,7 @@ def _values_of(model: Any) -> dict[saved.Entry, Any]:
     """The weights of a model, as a checkpoint has them."""
     link = getattr(model, "live_link", None)
     if link is not None:
-        entries: dict[saved.Entry, Any] = link.entries()
+        entries: dict[saved.Entry, Any] = link.weights.entries()
         return entries
     return {
         _whole(weight.name.partition(":")[0]): value
