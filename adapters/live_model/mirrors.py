@@ -43,8 +43,7 @@ class Mirrors:
         self._used: dict[int, Mirror] = {}
         self._expected: dict[int, Mirror] = {}
         self._is_own_call = False
-        # While Keras saves: arrays of the session, and which mirrors are read in one
-        # run.
+        # While Keras saves: arrays of the session, and mirrors that one run reads.
         self._read_arrays: dict[int, Any] = {}
         self._read_with: dict[int, list[Mirror]] = {}
 
@@ -163,7 +162,7 @@ class Mirrors:
 
     @contextlib.contextmanager
     def file_call(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a load or a save by Keras; a save reads each weight once, as an array."""
+        """Around a load by Keras, or a save, which reads each weight once."""
         # The arrays go from the session into the file; the mirrors stay as they are.
         mirrors = self._mirrors(variables)
         self._make_stale(mirrors)

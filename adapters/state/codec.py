@@ -95,7 +95,7 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
         return [decode(v, arrays) for v in value]
     if isinstance(value, dict):
         if _ARRAY in value:
-            array = arrays[value[_ARRAY]]
+            array = np.asarray(arrays[value[_ARRAY]])
             return array.view(_dtype(value[_DTYPE])) if _DTYPE in value else array
         if _LIST in value:
             return decode(value[_LIST], arrays).tolist()

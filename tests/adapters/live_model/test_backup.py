@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 from callback_loops import STEPS, session_loop
 from callback_recorder import callback_of, noting
-from keras_graph import keras_graph_loop
 
 ONE_KERAS = True
 
@@ -65,30 +64,6 @@ def test_optimizer_and_learning_rate_are_restored(
     for key, values in again.history.items():
         np.testing.assert_allclose(values, whole.history[key][2:], rtol=1e-5)
     assert not Path(folder).exists() or not list(Path(folder).rglob("*.h5"))
-
-
-@pytest.mark.slow
-def test_keras_model_in_the_graph(keras: Any, keras2: Any, tmp_path: Path) -> None:
-    """Adam's moments and the moving averages continue where they were."""
-    callback = keras.callbacks.BackupAndRestore
-
-    def run(*callbacks: Any) -> list[Any]:
-        return keras_graph_loop(keras2, list(callbacks), epochs=4)[0]
-
-    def set_weights(self: Any, logs: Any) -> None:
-        """Sets the same weights in each session, before the backup is read."""
-        values = np.random.RandomState(5)
-        weights = self.model.get_weights()
-        self.model.set_weights([values.uniform(0.5, 1.0, w.shape) for w in weights])
-
-    start = callback_of(keras, on_train_begin=set_weights)
-    whole = run(start)
-    folder = str(tmp_path / "backup")
-    with pytest.raises(KeyboardInterrupt):
-        run(start, callback(folder), dies(keras))
-    again = run(start, callback(folder))
-    for ours, theirs in zip(again, whole, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4)
 
 
 def test_batches_are_backed_up_too(keras2: Any, tmp_path: Path) -> None:

@@ -52,24 +52,6 @@ def test_weights_of_a_keras_graph_load_into_an_eager_model(
             np.testing.assert_array_equal(ours, theirs, err_msg=path)
 
 
-def test_restoring_best_weights_sets_every_weight_of_a_keras_graph(
-    keras: Any, keras2: Any
-) -> None:
-    at_end: list[Any] = []
-
-    keep = callback_of(
-        keras, on_epoch_end=lambda self, *_: at_end.append(self.model.get_weights())
-    )
-    stop = keras.callbacks.EarlyStopping(
-        "loss", min_delta=100.0, patience=2, restore_best_weights=True
-    )
-    weights, _ = keras_graph_loop(keras2, [keep, stop], epochs=9)
-    assert len(at_end) == 3
-    for ours, theirs in zip(weights, at_end[0], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert len(weights) == 8
-
-
 def test_layers_of_a_keras_graph_are_keras_layers_with_the_sessions_weights(
     keras2: Any,
 ) -> None:

@@ -127,7 +127,9 @@ def test_kept_layer_and_submodel_of_a_keras_model(keras: Any, keras2: Any) -> No
         np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_weights_that_the_loop_sets_between_events(keras: Any, keras2: Any) -> None:
+def test_weights_and_rate_that_the_loop_sets_between_events(
+    keras: Any, keras2: Any
+) -> None:
     """The next run of the loop has them."""
     callback = keras.callbacks.Callback()
     with tf.Graph().as_default():
@@ -144,6 +146,9 @@ def test_weights_that_the_loop_sets_between_events(keras: Any, keras2: Any) -> N
         session.run(train_op)
         np.testing.assert_array_equal(session.run(kernel), KERNEL + 4)
         callback.model.weights[0].assign(KERNEL)
+        callback.model.optimizer.learning_rate.assign(0.0)
+        np.testing.assert_array_equal(session.run(kernel), KERNEL)
+        session.run(train_op)
         np.testing.assert_array_equal(session.run(kernel), KERNEL)
 
 
@@ -211,31 +216,10 @@ def _closure(keras: Any, folder: Path) -> Any:
     )
 
 
-def _iterations(keras: Any, folder: Path) -> Any:
-    optimizer = keras.optimizers.SGD(0.1)
-    optimizer.build([])
-    return _holding(keras, {"step": optimizer.iterations})
-
-
-def _count(keras: Any, folder: Path) -> Any:
-    """Saves a count of a model of another shape, as the trainers of TF Models do."""
-    count = tf.Variable(0, dtype=tf.int64, name="examples")
-    manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(count=count), str(folder), 3, step_counter=count
-    )
-
-    def save(self: Any, epoch: int, logs: Any) -> None:
-        self.held.save(checkpoint_number=count.numpy())
-
-    return _holding(keras, manager, on_epoch_end=save)
-
-
 UNTRAINED: dict[str, Make] = {
     "model": lambda keras, folder: _holding(keras, _own_model(keras)),
     "manager": _manager,
     "closure": _closure,
-    "iterations": _iterations,
-    "count": _count,
 }
 
 

@@ -245,20 +245,6 @@ def test_learning_rate_before_there_is_a_session(
     assert_same(loop, fit(keras, [Sets()], epochs=1, validate=False))
 
 
-@pytest.mark.parametrize("kind", ["constant", "variable"])
-def test_learning_rate_that_the_loop_sets_between_events(keras: Any, kind: str) -> None:
-    callback = keras.callbacks.Callback()
-    rate: Any = {"constant": lambda: 0.1, "variable": variable}[kind]
-    with tf.Graph().as_default():
-        net = build(rate())
-        hooks = hb.as_hooks(callback, steps_per_epoch=9)
-        session = v1.train.MonitoredTrainingSession(hooks=hooks)
-    with session:  # runs eagerly but for the session
-        callback.model.optimizer.learning_rate.assign(0.0)
-        session.run(net.train_op, feeds(net, 0))
-        np.testing.assert_array_equal(session.run(net.kernel), KERNEL)
-
-
 def test_two_keras_optimizers_in_a_function(keras: Any, keras2: Any) -> None:
     """They have no update ops in the graph, but variables called `learning_rate`."""
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)

@@ -55,11 +55,6 @@ def describe(model: Any) -> Any:
             "MomentumOptimizer",
             {"name": "mine", "momentum": 0.95},
         ),
-        (
-            train.GradientDescentOptimizer,
-            "GradientDescentOptimizer",
-            {"name": "GradientDescent"},
-        ),
     ],
 )
 def test_optimizer_is_that_of_the_graph(

@@ -134,24 +134,6 @@ def test_users_callback(keras: Any, tmp_path: Path) -> None:
     assert guest.sums == 4.0
 
 
-def test_attribute_that_became_a_property(keras: Any, tmp_path: Path) -> None:
-    def count(self: Any, epoch: int, logs: Any = None) -> None:
-        self.count += 1
-        self.ends.append(epoch)
-
-    options: dict[str, Any] = {
-        "session_options": {"checkpoint_dir": str(tmp_path)},
-        "validate": False,
-        "epochs": 3,
-    }
-    first = with_attributes(keras, count, count=0, ends=[0])
-    session_loop([first], max_steps=4, **options)
-    second = with_attributes(keras, lambda self, epoch, logs: None, ends=[0])
-    type(second).count = property(lambda self: len(self.ends))
-    assert session_loop([second], **options).steps == 3 * STEPS
-    assert second.ends == [0, 0]  # what fits is restored
-
-
 def damaged(version: int = 3, **parts: Any) -> str:
     state = parts.pop("state", None)
     entries = [] if state is None else [{"class": "EarlyStopping", "state": state}]
