@@ -31,14 +31,33 @@ class Loop(NamedTuple):
 
 
 @functools.cache
-def _model(keras: Any, metrics: tuple[str, ...]) -> Any:
+def _model(keras: Any, metrics: tuple[str, ...], steps_per_execution: int) -> Any:
     """The compiled model; tracing a new one takes most of the time of a short `fit`."""
     model = keras.Sequential(
         [keras.layers.Input((FEATURES,)), keras.layers.Dense(1, name="dense")]
     )
     model.compile(
-        keras.optimizers.SGD(), loss="mse", metrics=list(metrics), jit_compile=False
+        keras.optimizers.SGD(),
+        loss="mse",
+        metrics=list(metrics),
+        jit_compile=False,
+        steps_per_execution=steps_per_execution,
     )
+    return model
+
+
+def fresh_model(
+    keras: Any,
+    rate: float = 0.1,
+    metrics: Sequence[str] = ("mae",),
+    steps_per_execution: int = 1,
+) -> Any:
+    """The compiled model before its first step."""
+    model = _model(keras, tuple(metrics), steps_per_execution)
+    model.set_weights([KERNEL, BIAS])
+    for variable in model.optimizer.variables:
+        variable.assign(np.zeros(variable.shape))
+    model.optimizer.learning_rate.assign(rate)
     return model
 
 
@@ -50,19 +69,15 @@ def fit(
     rate: float = 0.1,
     validate: bool = True,
     metrics: Sequence[str] = ("mae",),
+    model: Any = None,
+    **options: Any,
 ) -> Loop:
     """Trains a Dense layer with `Model.fit`, in order, batch by batch."""
-    model = _model(keras, tuple(metrics))
-    model.set_weights([KERNEL, BIAS])
-    for variable in model.optimizer.variables:
-        variable.assign(np.zeros(variable.shape))
-    model.optimizer.learning_rate.assign(rate)
+    model = model or fresh_model(keras, rate, metrics)
+    data = {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False}
     try:
         history = model.fit(
-            X,
-            Y,
-            batch_size=BATCH,
-            shuffle=False,
+            **{**data, **options},
             epochs=epochs,
             callbacks=list(callbacks),
             validation_data=(VAL_X, VAL_Y) if validate else None,
@@ -94,12 +109,20 @@ class Net(NamedTuple):
     bias: Any
 
 
-def build(rate: Any = 0.1, optimizer: Callable[[Any], Any] | None = None) -> Net:
+def build(
+    rate: Any = 0.1,
+    optimizer: Callable[[Any], Any] | None = None,
+    *,
+    data: tuple[Any, Any] | None = None,
+    trains: bool = True,
+) -> Net:
     """Builds the model in the default graph."""
     v1 = tf.compat.v1
     v1.train.get_or_create_global_step()
-    x = v1.placeholder(tf.float32, [None, FEATURES], name="x")
-    y = v1.placeholder(tf.float32, [None, 1], name="y")
+    x, y = data or (
+        v1.placeholder(tf.float32, [None, FEATURES], name="x"),
+        v1.placeholder(tf.float32, [None, 1], name="y"),
+    )
     with v1.variable_scope("dense"):
         kernel = v1.get_variable("kernel", initializer=KERNEL)
         bias = v1.get_variable("bias", initializer=BIAS)
@@ -107,7 +130,9 @@ def build(rate: Any = 0.1, optimizer: Callable[[Any], Any] | None = None) -> Net
     mae = tf.reduce_mean(tf.abs(error), name="mae")
     loss = tf.reduce_mean(tf.square(error), name="loss")
     make = optimizer or v1.train.GradientDescentOptimizer
-    train_op = make(rate).minimize(loss, global_step=v1.train.get_global_step())
+    train_op = None
+    if trains:
+        train_op = make(rate).minimize(loss, global_step=v1.train.get_global_step())
     return Net(x, y, mae, loss, train_op, kernel, bias)
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables of stock hooks, of stock callbacks and of recorded fits.
+"""Writes the tables of stock hooks and of stock callbacks.
 
 It runs every stock callback of the Kerases of this TensorFlow in every loop, which
 takes a minute.
@@ -19,7 +19,6 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import callback_support  # noqa: E402 - needs the path
 import hook_support  # noqa: E402
-import keras_recordings as recordings  # noqa: E402
 
 
 def replace(path: Path, pattern: str, text: str) -> None:
@@ -30,7 +29,7 @@ def replace(path: Path, pattern: str, text: str) -> None:
 
 
 def main() -> None:
-    """Writes hooks, callbacks and recorded scenarios."""
+    """Writes hooks and callbacks."""
     hooks = ROOT / "docs" / "hook-support.md"
     block = r"(?m)^{}.*(\n.+)*"
     replace(hooks, block.format(re.escape("Carried: ")), hook_support.carried())
@@ -42,8 +41,6 @@ def main() -> None:
         rows = callback_support.table_of(keras, outcomes)
         title = re.escape(rows.partition("\n")[0])
         replace(callback_support.TABLE, rf"(?m)^{title}\n\n(-.*\n)+", rows)
-    begin, end = re.escape(recordings.BEGIN), re.escape(recordings.END)
-    replace(recordings.PAGE, rf"(?s){begin}.*{end}", recordings.table())
 
 
 if __name__ == "__main__":

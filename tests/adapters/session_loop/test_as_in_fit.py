@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, fit, session_loop, until_stop
-from callback_recorder import noting, recorder
+from callback_recorder import noting
 from hook_fetching import hook_of
 
 import hookbridge as hb
@@ -114,31 +113,6 @@ def test_keras_3_finds_the_mode_of_a_validation_metric(keras3: Any) -> None:
         until_stop(hb.as_hooks(of_session, **options), train_op)
     for ours, theirs in zip(of_session, of_fit, strict=True):
         assert ours.monitor_op is theirs.monitor_op is not None
-
-
-@pytest.mark.parametrize(
-    ("event", "error"),
-    [
-        ("on_test_begin", None),
-        ("on_test_batch_begin", KeyboardInterrupt),
-        ("on_test_batch_end", None),
-        ("on_test_end", KeyboardInterrupt),
-    ],
-)
-def test_stops_and_errors_in_a_validation(
-    keras: Any, event: str, error: type[BaseException] | None
-) -> None:
-    logs: list[list[Any]] = []
-    for run in (functools.partial(fit, keras), session_loop):
-        log: list[Any] = []
-        acts = {"raise_in": event, "error": error} if error else {"stop_in": event}
-        guests = [recorder(keras, log, name) for name in "AB"]
-        guests.insert(1, recorder(keras, log, "X", **acts))  # type: ignore[arg-type]
-        with pytest.raises(error) if error else nullcontext():
-            run(guests, epochs=2)
-        logs.append(log)
-    assert logs[0] == logs[1]
-    assert 0 < len(logs[0]) < 2 * 3 * (1 + 2 + 2 * STEPS + 6)
 
 
 def test_end_of_an_evaluation_without_data(keras: Any) -> None:

@@ -1,0 +1,288 @@
+"""Session loops give callbacks what `fit`, `evaluate` and `predict` give them.
+
+`tests/traces/fit_scenarios.md` says why some scenarios differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from callback_loops import (
+    BATCH,
+    STEPS,
+    X,
+    Y,
+    build,
+    feeds,
+    fit,
+    fresh_model,
+    session_loop,
+    until_stop,
+)
+from callback_recorder import EVENTS, PREDICT_EVENTS, noting
+from callback_recorder import recorder as plain_recorder
+from hook_fetching import hook_of
+
+import hookbridge as hb
+
+v1: Any = tf.compat.v1
+Events = list[list[Any]]
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "valueerror": ValueError,
+    "stopiteration": StopIteration,
+    "keyboardinterrupt": KeyboardInterrupt,
+    "outofrange": lambda: tf.errors.OutOfRangeError(None, None, "q"),
+}
+OF_FIT = [e for e in EVENTS if "test" not in e]
+END_OF_DATA = ("stopiteration", "outofrange")
+ENDS_CLEANLY = [
+    f"{error}_in_{event}"
+    for error in END_OF_DATA
+    for event in ("on_epoch_begin", "on_train_batch_begin", "on_epoch_end")
+]
+# Here a session ends, as Keras 2 does; Keras 3 goes on with its next epoch.
+AS_KERAS_2 = [f"{error}_in_on_train_batch_end" for error in END_OF_DATA]
+SCENARIOS = [
+    *("normal", "validation", "evaluate", "predict"),
+    *("steps_per_execution", "initial_epoch"),
+    *("dataset_too_short", "dataset_unknown_size"),
+    *(f"stop_in_{event}" for event in OF_FIT if event != "on_train_end"),
+    *(f"{error}_in_{event}" for error in ERRORS for event in OF_FIT),
+    *(f"stop_in_{event}" for event in ("on_test_begin", "on_test_batch_end")),
+    *(f"keyboardinterrupt_in_{e}" for e in ("on_test_batch_begin", "on_test_end")),
+]
+
+
+class Run:
+    """The guests of a scenario, and what they see in one of the loops."""
+
+    def __init__(self, keras: Any, scenario: str) -> None:
+        self.keras, self.scenario = keras, scenario
+        self.epochs = 3 if scenario == "dataset_too_short" else 2
+        self.validates = scenario == "validation" or "on_test" in scenario
+        self.log: Events = []
+        self.values: list[float] = []
+        kind, _, event = scenario.partition("_in_")
+        acts: dict[str, Any] = {"stop_in": event} if kind == "stop" else {}
+        if kind in ERRORS:
+            acts = {"raise_in": event, "error": ERRORS[kind]}
+        self.guests = [
+            self._recorder("A"),
+            self._recorder("X", **acts),
+            self._recorder("B"),
+            noting(keras, self._note_values, (*EVENTS, *PREDICT_EVENTS)),
+        ]
+
+    def _recorder(self, name: str, **acts: Any) -> Any:
+        made = plain_recorder(self.keras, self.log, name, **acts)
+
+        def set_params(callback: Any, params: Any) -> None:
+            self.log.append(["set_params", name, dict(params)])
+            self.keras.callbacks.Callback.set_params(callback, params)
+
+        type(made).set_params = set_params
+        return made
+
+    def _note_values(self, callback: Any, event: str, *args: Any) -> None:
+        logs = args[-1] or {}
+        for name in sorted(logs):
+            self.values.extend(np.ravel(logs[name]))
+
+    def go(
+        self, loop: Callable[[Run], dict[str, Any]], steps: Callable[[], int]
+    ) -> None:
+        """Runs a loop, which returns the history, and writes down how it ended."""
+        try:
+            history = loop(self)
+        except BaseException as error:
+            message = str(error).split("\n")[0][:120]
+            self.log.append(["ESCAPED", type(error).__name__, message])
+        else:
+            losses = len(history.get("loss", []))
+            self.log.append(["RETURNED", losses, sorted(history)])
+        self.log.append(["AFTER", bool(self.guests[0].model.stop_training), steps()])
+
+
+def in_keras(keras: Any, scenario: str) -> Run:
+    """Runs a scenario in `fit`, `evaluate` or `predict`."""
+    run = Run(keras, scenario)
+    each = 3 if scenario == "steps_per_execution" else 1
+    model = fresh_model(keras, steps_per_execution=each)
+
+    def loop(run: Run) -> dict[str, Any]:
+        if scenario in ("evaluate", "predict"):
+            data = (X, Y)[: 1 + (scenario == "evaluate")]
+            options = {"batch_size": BATCH, "verbose": 0, "callbacks": run.guests}
+            getattr(model, scenario)(*data, **options)
+            return {}
+        if scenario == "initial_epoch":
+            fit(keras, [], epochs=1, validate=False, model=model)
+        options = {"validate": run.validates, **_fit_options(scenario)}
+        return fit(keras, run.guests, epochs=run.epochs, model=model, **options).history
+
+    run.go(loop, lambda: int(np.asarray(model.optimizer.iterations)))
+    return run
+
+
+def _fit_options(scenario: str) -> dict[str, Any]:
+    if scenario == "initial_epoch":
+        return {"initial_epoch": 1}
+    if not scenario.startswith("dataset"):
+        return {}
+    batches = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    options = {"x": batches, "y": None, "batch_size": None}
+    if scenario == "dataset_too_short":
+        return {**options, "steps_per_epoch": STEPS}
+    return {**options, "x": batches.filter(lambda x, y: True)}
+
+
+def in_session(keras: Any, scenario: str, folder: Path) -> Run:
+    """Runs a scenario in a `MonitoredTrainingSession`."""
+    run = Run(keras, scenario)
+    kept: dict[str, Any] = {}
+    if scenario == "initial_epoch":
+        kept["session_options"] = {"checkpoint_dir": str(folder)}
+        with tf.Graph().as_default():
+            net = build()
+            options = {"checkpoint_dir": str(folder)}
+            hooks = [v1.train.StopAtStepHook(STEPS)]
+            until_stop(hooks, net.train_op, lambda n: feeds(net, n), **options)
+    steps = STEPS if kept else 0
+
+    def count(self: Any, context: Any, values: Any) -> None:
+        nonlocal steps
+        fetches = context.original_args.fetches
+        is_step = getattr(fetches, "name", "").startswith("GradientDescent")
+        steps += is_step and (STEPS if scenario == "steps_per_execution" else 1)
+
+    # The first hook, so errors of others hide no run.
+    counter = hook_of(after_run=count)
+
+    def loop(run: Run) -> dict[str, Any]:
+        if scenario in ("evaluate", "predict"):
+            return _test_or_predict(run)
+        if scenario == "dataset_unknown_size":
+            return _until_the_data_ends(run, counter)
+        return session_loop(
+            run.guests,
+            epochs=run.epochs,
+            validate=run.validates,
+            optimizer=Thrice if scenario == "steps_per_execution" else None,
+            params={"verbose": 0, "epochs": run.epochs, "steps": STEPS},
+            wrap=lambda hooks: [counter, *hooks],
+            **kept,
+        ).history
+
+    run.go(loop, lambda: steps)
+    return run
+
+
+class Thrice(v1.train.GradientDescentOptimizer):  # type: ignore[misc]
+    """Its train op takes three steps."""
+
+    def minimize(self, loss: Any, global_step: Any) -> Any:
+        train_op = super().minimize(loss, global_step)
+        for _ in range(STEPS - 1):
+            with tf.control_dependencies([train_op]):
+                train_op = super().minimize(loss, global_step)
+        return train_op
+
+
+def _test_or_predict(run: Run) -> dict[str, Any]:
+    with tf.Graph().as_default():
+        net = build(trains=False)
+        fetches = net.x @ net.kernel + net.bias
+        if run.scenario == "evaluate":
+            collections = [v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.EVAL_STEP]
+            step = v1.get_variable("eval_step", initializer=0, collections=collections)
+            fetches = step.assign_add(1)
+        hooks = hb.as_hooks(
+            run.guests,
+            logs={"mae": "mae:0"} if run.scenario == "evaluate" else None,
+            params={"verbose": 0, "epochs": 1, "steps": STEPS},
+        )
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for step in range(STEPS):
+                session.run(fetches, feeds(net, step))
+    return {}
+
+
+def _until_the_data_ends(run: Run, counter: Any) -> dict[str, Any]:
+    history = run.keras.callbacks.History()
+    with tf.Graph().as_default():
+        rows = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+        iterator = v1.data.make_initializable_iterator(rows)
+        net = build(data=iterator.get_next())
+        hooks = hb.as_hooks(
+            [*run.guests, history],
+            steps_per_epoch=100,  # more than the data has
+            logs={"mae": "mae:0"},
+            params={"verbose": 0, "epochs": run.epochs, "steps": None},
+        )
+        with v1.train.MonitoredTrainingSession(hooks=[counter, *hooks]) as session:
+            for _ in range(run.epochs):
+                session.run(iterator.initializer)
+                with contextlib.suppress(tf.errors.OutOfRangeError):
+                    while True:
+                        session.run(net.train_op)
+    return history.history  # type: ignore[no-any-return]
+
+
+def expected(native: Run) -> Events:
+    """The events in a session, from those in Keras."""
+    events = native.log
+    if native.scenario in ENDS_CLEANLY:
+        at = [event[0] for event in events].index("RAISE")
+        state = events[at - 1][3:]
+        ends = [["on_train_end", name, None, *state] for name in "AXB"]
+        # X raised before the History, the last callback, got the epoch.
+        return [
+            *events[: at + 1],
+            *ends,
+            ["RETURNED", 0, []],
+            ["AFTER", False, state[0]],
+        ]
+    if native.scenario == "dataset_unknown_size":
+        return list(_without_empty_steps(events, native.keras))
+    return events
+
+
+def _without_empty_steps(events: Events, keras: Any) -> Iterator[list[Any]]:
+    """The events of data of unknown size: only training steps are counted."""
+    steps = dict.fromkeys("AXB", 0)
+    for event in events:
+        if event[0] == "AFTER":
+            event = [*event[:2], steps["A"]]
+        if event[0].startswith("on_"):
+            steps[event[1]] += event[0] == "on_train_batch_end"
+            event = [*event[:3], steps[event[1]], *event[4:]]
+        # Keras 2 knows the size from its second epoch on, and tries no further step.
+        knows_size = event[:3] == ["on_epoch_end", "A", 1] and not hasattr(keras, "ops")
+        for name in "AXB" if knows_size else "":
+            yield ["on_train_batch_begin", name, STEPS, steps["A"], False, [], []]
+        yield event
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_events_are_those_of_keras(
+    keras: Any, keras2: Any, scenario: str, tmp_path: Path
+) -> None:
+    assert len(SCENARIOS) == 41
+    session = in_session(keras, scenario, tmp_path)
+    native = in_keras(keras, scenario)
+    differs = scenario in (*ENDS_CLEANLY, "dataset_unknown_size")
+    if scenario in AS_KERAS_2 and keras is not keras2:
+        differs, other = False, native
+        native = in_keras(keras2, scenario)
+        assert other.log != native.log
+    assert session.log == expected(native)
+    assert (session.log != native.log) == differs
+    # Logs of a run that takes several steps are those of its last fetch.
+    if scenario not in (*ENDS_CLEANLY, "steps_per_execution"):
+        np.testing.assert_allclose(session.values, native.values, rtol=2e-5)
