@@ -29,7 +29,7 @@ def train(hooks: list[Any], *, start: int = 0) -> int:
             init_op=tf.group(v1.global_variables_initializer()),
             init_fn=lambda _, session: session.run(begin),
         )
-        last = _LastStep()
+        last = v1.train.FinalOpsHook(step)
         with v1.train.MonitoredTrainingSession(
             scaffold=scaffold, hooks=[*hooks, last]
         ) as session:
@@ -37,16 +37,7 @@ def train(hooks: list[Any], *, start: int = 0) -> int:
                 if session.should_stop():
                     break
                 session.run(net.train_op, feeds(net, number))
-    return last.value
-
-
-class _LastStep(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Reads the global step at the end."""
-
-    value = -1
-
-    def end(self, session: Any) -> None:
-        self.value = int(session.run(v1.train.get_global_step()))
+    return int(last.final_ops_values)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -241,14 +242,10 @@ def session_loop(
 
 def _history_like(callbacks: Sequence[Any]) -> Any:
     """A History of the same Keras as the callbacks."""
-    import importlib
-
-    for callback in callbacks:
-        for base in type(callback).__mro__:
-            root = base.__module__.partition(".")[0]
-            if root in ("keras", "tf_keras"):
-                return importlib.import_module(root).callbacks.History()
-    return tf.keras.callbacks.History()
+    classes = [base for each in callbacks for base in type(each).__mro__]
+    is_tf_keras = any(base.__module__.startswith("tf_keras.") for base in classes)
+    name = "tf_keras" if is_tf_keras else "keras"
+    return importlib.import_module(name).callbacks.History()
 
 
 def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
@@ -280,23 +277,3 @@ def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) ->
     }
     session_loop(make(keras), max_steps=at, **kept, **options)
     return session_loop(make(keras), **kept, **options)
-
-
-def counting(keras: Any) -> Any:
-    """A callback that counts in attributes, which are stored beside checkpoints."""
-
-    class Counts(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.begins = self.batches = self.ends = 0
-
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.begins += 1
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            self.batches += 1
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.ends += 1
-
-    return Counts()

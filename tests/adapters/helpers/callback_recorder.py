@@ -65,17 +65,26 @@ def recorder(
     stop_in: str | None = None,
     raise_in: str | None = None,
     error: Callable[[], BaseException] = ValueError,
+    values: list[Any] | None = None,
 ) -> Any:
-    """A callback that writes down what the recordings of `Model.fit` hold.
+    """A callback that writes down all that `Model.fit` gives it, `values` apart.
 
     The first call of `stop_in` stops training; that of `raise_in` raises.
     """
     seen: Counter[str] = Counter()
 
     def note(self: Any, event: str, *args: Any) -> None:
+        if event == "set_params":
+            log.append([event, name, dict(args[0])])
+            keras.callbacks.Callback.set_params(self, args[0])
+            return
         seen[event] += 1
         index, logs = args if len(args) > 1 else (None, args[-1])
         is_dict = isinstance(logs, dict)
+        if values is not None and is_dict:
+            values.extend(
+                value for key in sorted(logs) for value in np.ravel(logs[key])
+            )
         log.append(
             [
                 event,
@@ -94,4 +103,24 @@ def recorder(
             self.model.stop_training = True
             log.append(["STOP", name, event])
 
-    return noting(keras, note, (*EVENTS, *PREDICT_EVENTS))
+    return noting(keras, note, ("set_params", *EVENTS, *PREDICT_EVENTS))
+
+
+COUNTED = {
+    "on_train_begin": "begins",
+    "on_train_batch_end": "batches",
+    "on_epoch_end": "epochs",
+    "on_train_end": "ends",
+}
+
+
+def counting(keras: Any) -> Any:
+    """A callback that counts in attributes, which are stored beside checkpoints."""
+
+    def note(self: Any, event: str, *args: Any) -> None:
+        name = COUNTED[event]
+        setattr(self, name, getattr(self, name) + 1)
+
+    made = noting(keras, note, COUNTED)
+    vars(made).update(dict.fromkeys(COUNTED.values(), 0))
+    return made

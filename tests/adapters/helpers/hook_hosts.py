@@ -144,27 +144,18 @@ def read_scalars(directory: Path) -> list[tuple[int, str, float]]:
     return found
 
 
-class _Lines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
 @contextlib.contextmanager
 def tf_log() -> Iterator[list[str]]:
     """The lines TensorFlow logs at INFO, without their timings."""
     logger = logging.getLogger("tensorflow")
-    handler, level = _Lines(), logger.level
+    lines: list[str] = []
+    handler, level = logging.Handler(), logger.level
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        yield handler.lines
+        yield lines
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-        handler.lines[:] = [
-            re.sub(r" ?\([\d.]+ sec\)", "", line) for line in handler.lines
-        ]
+        lines[:] = [re.sub(r" ?\([\d.]+ sec\)", "", line) for line in lines]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from callback_loops import STEPS, X, Y
+from callback_loops import STEPS, X, Y, until_stop
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph.ops import ancestors
@@ -56,18 +56,12 @@ def keras_graph_loop(
             model=model,
             **(options or {}),
         )
-        variables = list(model.weights)
-        result: list[Any] = []
+        last = v1.train.FinalOpsHook([model.weights, predictions], {x: X})
 
-        class Last(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-            def end(self, session: Any) -> None:
-                result.append(session.run(variables))
-                result.append(session.run(predictions, {x: X}))
+        def feed(step: int) -> dict[Any, Any]:
+            rows = slice(step % STEPS * 4, step % STEPS * 4 + 4)
+            return {x: X[rows], y: Y[rows]}
 
-        with v1.train.MonitoredTrainingSession(hooks=[*hooks, Last()]) as session:
-            n = 0
-            while not session.should_stop():
-                rows = slice(n % STEPS * 4, n % STEPS * 4 + 4)
-                session.run(train_op, {x: X[rows], y: Y[rows]})
-                n += 1
-    return result[0], result[1]
+        until_stop([*hooks, last], train_op, feed)
+    weights, outputs = last.final_ops_values
+    return weights, outputs

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from callback_loops import until_stop
-from callback_recorder import noting
+from callback_recorder import counting
 
 import hookbridge as hb
 from hookbridge.loops.tasks.local_cluster import free_ports
@@ -25,18 +25,6 @@ SERVERS: list[Any] = []  # they live as long as the process
 ALL = "stopping reduce count other"
 
 
-def count(keras: Any) -> Any:
-    """A callback that counts batches and epochs."""
-
-    def note(self: Any, event: str, *args: Any) -> None:
-        self.batches += event == "on_train_batch_end"
-        self.epochs += event == "on_epoch_end"
-
-    made = noting(keras, note, ("on_train_batch_end", "on_epoch_end"))
-    made.batches = made.epochs = 0
-    return made
-
-
 def guests(keras: Any) -> dict[str, Any]:
     """The callbacks of the job, two of a class among them, by the names in `ALL`."""
     c = keras.callbacks
@@ -45,7 +33,7 @@ def guests(keras: Any) -> dict[str, Any]:
     found = [
         c.EarlyStopping("loss", patience=1000, **never),
         c.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_lr=0.0, **never),
-        count(keras),
+        counting(keras),
         c.EarlyStopping("loss", patience=1000, mode="max", **never),
     ]
     return dict(zip(ALL.split(), found, strict=True))

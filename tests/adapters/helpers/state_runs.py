@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from callback_recorder import callback_of
 
 from hookbridge.adapters.state.files import CallbackState
 
@@ -38,32 +39,26 @@ def state_of(*callbacks: Any, task: str = "") -> CallbackState:
 
 def restored(callback: Any, prefix: str, *, task: str = "", **options: Any) -> bool:
     """Restores a callback; returns whether there was a usable state."""
-    state = state_of(callback, task=task)
+    return _restore(state_of(callback, task=task), prefix, **options)
+
+
+def _restore(state: CallbackState, prefix: str, **options: Any) -> bool:
     found = state.read(prefix, **options)
     if found is not None:
         state.parts[0].restore(found)
     return found is not None
 
 
-def holder(keras: Any) -> Any:
-    """A callback that holds an array."""
-
-    def init(self: Any) -> None:
-        keras.callbacks.Callback.__init__(self)
-        self.kept = np.zeros(3)
-
-    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
-        self.kept = self.kept + 1
-
-    methods = {"__init__": init, "on_epoch_end": on_epoch_end}
-    return type("Holder", (keras.callbacks.Callback,), methods)()
+def _add_one(callback: Any, epoch: int, logs: Any = None) -> None:
+    callback.kept = callback.kept + 1
 
 
 class Holds:
     """One process's callback, which holds an array, and its `CallbackState`."""
 
     def __init__(self, keras: Any, task: str = "") -> None:
-        self.callback: Any = holder(keras)
+        self.callback: Any = callback_of(keras, on_epoch_end=_add_one)
+        self.callback.kept = np.zeros(3)
         self.state = state_of(self.callback, task=task)
 
     def save(self, prefix: str, step: int, value: float) -> None:
@@ -72,7 +67,4 @@ class Holds:
 
     def restore(self, prefix: str, of_task: str | None = None) -> bool:
         """Restores the callback; returns whether there was a usable state."""
-        found = self.state.read(prefix, of_task=of_task)
-        if found is not None:
-            self.state.parts[0].restore(found)
-        return found is not None
+        return _restore(self.state, prefix, of_task=of_task)

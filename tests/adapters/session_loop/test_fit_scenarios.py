@@ -25,8 +25,7 @@ from callback_loops import (
     session_loop,
     until_stop,
 )
-from callback_recorder import EVENTS, PREDICT_EVENTS, noting
-from callback_recorder import recorder as plain_recorder
+from callback_recorder import EVENTS, recorder
 from hook_fetching import hook_of
 
 import hookbridge as hb
@@ -73,26 +72,10 @@ class Run:
         if kind in ERRORS:
             acts = {"raise_in": event, "error": ERRORS[kind]}
         self.guests = [
-            self._recorder("A"),
-            self._recorder("X", **acts),
-            self._recorder("B"),
-            noting(keras, self._note_values, (*EVENTS, *PREDICT_EVENTS)),
+            recorder(keras, self.log, "A", values=self.values),
+            recorder(keras, self.log, "X", **acts),
+            recorder(keras, self.log, "B"),
         ]
-
-    def _recorder(self, name: str, **acts: Any) -> Any:
-        made = plain_recorder(self.keras, self.log, name, **acts)
-
-        def set_params(callback: Any, params: Any) -> None:
-            self.log.append(["set_params", name, dict(params)])
-            self.keras.callbacks.Callback.set_params(callback, params)
-
-        type(made).set_params = set_params
-        return made
-
-    def _note_values(self, callback: Any, event: str, *args: Any) -> None:
-        logs = args[-1] or {}
-        for name in sorted(logs):
-            self.values.extend(np.ravel(logs[name]))
 
     def go(
         self, loop: Callable[[Run], dict[str, Any]], steps: Callable[[], int]

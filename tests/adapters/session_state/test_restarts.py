@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import counting, until_stop
-from callback_recorder import callback_of, noting
+from callback_loops import until_stop
+from callback_recorder import callback_of, counting, noting
 from hook_fetching import hook_of
 from state_runs import patient
 

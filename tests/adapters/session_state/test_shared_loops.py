@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from callback_recorder import counting
 from fork_server import ForkServer
-from shared_loops import ALL, count, expected, part
+from shared_loops import ALL, expected, part
 
 import hookbridge as hb
 
@@ -63,7 +64,7 @@ def test_callbacks_of_another_class_begin_anew_in_any_loop(
 
 def test_a_key_tells_apart_what_looks_alike(keras: Any, tmp_path: Path) -> None:
     def run(keys: str, first: bool) -> dict[str, int]:
-        made = {key: count(keras) for key in keys}
+        made = {key: counting(keras) for key in keys}
         with tf.Graph().as_default():
             step = v1.train.get_or_create_global_step()
             train_op = v1.assign_add(step, 1)

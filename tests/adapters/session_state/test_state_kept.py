@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, counting, session_loop
-from callback_recorder import callback_of
+from callback_loops import STEPS, session_loop
+from callback_recorder import callback_of, counting
 from state_runs import Killed, document, options, patient
 
 ONE_KERAS = True
