@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import counting
-from callback_recorder import callback_of
+from callback_recorder import callback_of, counting
 
 import hookbridge as hb
 

@@ -99,6 +99,7 @@ def in_keras(keras: Any, scenario: str) -> Run:
     model = fresh_model(keras, steps_per_execution=each)
 
     def loop(run: Run) -> dict[str, Any]:
+        options: dict[str, Any]
         if scenario in ("evaluate", "predict"):
             data = (X, Y)[: 1 + (scenario == "evaluate")]
             options = {"batch_size": BATCH, "verbose": 0, "callbacks": run.guests}
@@ -106,8 +107,8 @@ def in_keras(keras: Any, scenario: str) -> Run:
             return {}
         if scenario == "initial_epoch":
             fit(keras, [], epochs=1, validate=False, model=model)
-        options = {"validate": run.validates, **_fit_options(scenario)}
-        return fit(keras, run.guests, epochs=run.epochs, model=model, **options).history
+        options = {"epochs": run.epochs, "validate": run.validates, "model": model}
+        return fit(keras, run.guests, **options, **_fit_options(scenario)).history
 
     run.go(loop, lambda: int(np.asarray(model.optimizer.iterations)))
     return run
