@@ -144,7 +144,7 @@ def restore(
         value = reader.get_tensor(entry)
         variable.eager.assign(converted(model, entry, value))
     step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
-    global_step.note_restored(model, step)
+    global_step.note(model, step)
     fit_states.note_restored(model, path)
     return report
 

@@ -19,8 +19,8 @@ from hookbridge import compat, errors, patching
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.hooked_loop.modes import Mode
+from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
-from hookbridge.adapters.live_session.resources import compiled
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.adapters.live_session.resources import ONE_SHOT
+from hookbridge.adapters.live_session.part import ONE_SHOT
 
 # Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(
@@ -22,16 +22,10 @@ READ_OPS = frozenset(
 class Closure:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
-    def __init__(
-        self,
-        roots: Sequence[Any],
-        fed: frozenset[str],
-        handles: frozenset[str],
-        step_ops: frozenset[str],
-        step_op_name: str,
-        self_assigns: Mapping[str, str],
-    ) -> None:
-        ops = _reached(roots, fed, self_assigns)
+    def __init__(self, graph: Any, roots: Sequence[Any], fed: frozenset[str]) -> None:
+        handles, step_ops = graph.handles.keys(), graph.step_tensors.keys()
+        step_op_name = graph.step_op.name
+        ops = _reached(roots, fed, graph.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
         self.step_tensors = {t.op.name for _, t in inputs} & step_ops
@@ -44,8 +38,8 @@ class Closure:
         }
         self.iterators = {op.name for op in ops if op.type == ONE_SHOT}
         self.runs_step = step_op_name in names
-        outside = handles | step_ops | self.iterators | {step_op_name}
         late = {*step_ops, step_op_name}
+        outside = handles | self.iterators | late
         self.before: list[Any] = []  # ops that depend on no tensor of the step
         self.after: list[Any] = []  # ops that do, directly or through other ops
         for op in ops:

@@ -24,15 +24,11 @@ _VARIABLES: weakref.WeakKeyDictionary[Any, ModelVariable] = weakref.WeakKeyDicti
 _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 
 
-def note_restored(model: Any, value: int | None) -> None:
-    """The next run of `model` begins at a checkpoint's global step, if any."""
+def note(model: Any, value: int | None) -> None:
+    """The next run of `model` begins at this step; None: where the optimizer is."""
     _LAST.pop(model, None)
     if value is not None:
-        _note(model, value)
-
-
-def _note(model: Any, value: int) -> None:
-    _LAST[model] = _Last(value, iterations_of(model), _optimizer_reference(model))
+        _LAST[model] = _Last(value, iterations_of(model), _optimizer_reference(model))
 
 
 def iterations_of(model: Any) -> int:
@@ -95,7 +91,7 @@ class GlobalStep:
 
     def remember(self) -> None:
         """Keeps the count for the model's next run."""
-        _note(self._model, self.value)
+        note(self._model, self.value)
 
     def recall(self) -> None:
         """Takes the count that inner runs have left since `remember`."""

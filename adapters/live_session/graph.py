@@ -176,7 +176,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
-            if self._make_op(obj.split(":")[0]):
+            name, saver = obj.split(":")[0], self.saver
+            if self._variables.make_op(name) or (saver and saver.make_op(self, name)):
                 return self.as_graph_element(obj, allow_tensor, allow_operation)
             added = self._placeholder_of(obj)
             if added is None:
@@ -192,12 +193,6 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         for name in placeholders:
             if name in self.step_tensors:
                 self.tapped[name] = self.step_tensors[name].key
-
-    def _make_op(self, name: str) -> bool:
-        """Makes the variable or saver ops with that name; returns whether it did."""
-        if self._variables.make_op(name):
-            return True
-        return self.saver is not None and self.saver.make_op(self, name)
 
     def _placeholder_of(self, name: str) -> Any:
         """The placeholder of the step tensor that `name` means, or None."""

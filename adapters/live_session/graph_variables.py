@@ -10,7 +10,7 @@ none.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -88,10 +88,12 @@ class GraphVariables:
         for name in names:
             dtype = components(self._known[name].eager)[0].dtype
             definition.node.extend(_nodes(name, dtype.as_datatype_enum))
+        outputs = [
+            node.name if node.op == "AssignVariableOp" else f"{node.name}:0"
+            for node in definition.node
+        ]
         with self._graph.growing():
-            elements = tf.graph_util.import_graph_def(
-                definition, return_elements=[*_elements(names)], name=""
-            )
+            elements = tf.graph_util.import_graph_def(definition, None, outputs, "")
             for index, name in enumerate(names):
                 first = index * len(_PARTS)
                 self._enter(name, *elements[first : first + len(_PARTS)])
@@ -128,12 +130,6 @@ def _keys(variable: ModelVariable) -> set[str]:
     """The collections that a variable belongs to."""
     kind = COLLECTIONS[2] if variable.local else COLLECTIONS[0]
     return {kind, COLLECTIONS[1]} if variable.trainable else {kind}
-
-
-def _elements(names: Iterable[str]) -> Iterable[str]:
-    for name in names:
-        yield from (f"{name}:0", f"{name}{_READ}:0", f"{name}{_VALUE}:0")
-        yield from (f"{name}{_ASSIGN}", f"{name}{_INITIALIZED}:0")
 
 
 def _nodes(name: str, dtype: int) -> list[Any]:

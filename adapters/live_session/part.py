@@ -1,16 +1,30 @@
-"""Copies ops of the live graph into a `tf.function`."""
+"""Copies ops of the live graph into a `tf.function`.
+
+The runtime keeps variables, queues, tables and iterators by name for the whole process.
+Those that hooks make are new in each session, shared by its runs, and end with it: they
+are in a container of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import compat
-from hookbridge.adapters.live_session.resources import SessionResources
 
 v1 = tf.compat.v1
+_COUNTER = itertools.count()
+
+# The only type of op whose resource belongs to its kernel and has no name.
+ONE_SHOT = "OneShotIterator"
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """A `tf.function` of a function that autograph need not convert."""
+    return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
 
 
 def _graph_def(
@@ -60,11 +74,7 @@ class Part:
         # Control inputs from outside the part are dropped: those ops run before it, as
         # a function runs stateful ops in the order in which they were built.
         for node in self._graph_def.node:
-            inputs = [
-                i
-                for i in node.input
-                if i[0] != "^" or i.removeprefix("^") in self._names
-            ]
+            inputs = [i for i in node.input if i[0] != "^" or i[1:] in self._names]
             del node.input[:]
             node.input.extend(inputs)
 
@@ -94,7 +104,51 @@ class Part:
         return dict(zip(self._outputs, elements, strict=True))
 
 
-def build_op(graph: Any, op: Any, resources: SessionResources) -> Any:
-    """Builds one op without inputs in the current function; returns its output."""
-    name = op.outputs[0].name
-    return Part(graph, [op], [name], resources).build({}, ())[name]
+class SessionResources:
+    """The resources of one live session."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._container = f"hookbridge{next(_COUNTER)}"
+        self._named: set[str] = set()
+        # A one-shot iterator dies with the function that made it.
+        self._iterators: dict[str, tuple[Any, Any]] = {}  # `(handle, function)`
+
+    def place(self, node: Any) -> bool:
+        """Puts the resource of a node into this container; whether it has one."""
+        if "container" not in node.attr or "shared_name" not in node.attr:
+            return False
+        node.attr["container"].s = self._container.encode()
+        if node.op != ONE_SHOT:
+            # Without a name each function would make another resource.
+            name = node.attr["shared_name"].s or node.name.encode()
+            node.attr["shared_name"].s = name
+            if not node.input:
+                self._named.add(node.name)
+        return True
+
+    def iterator(self, name: str) -> Any:
+        """The handle of the one-shot iterator that the op `name` makes."""
+        if name not in self._iterators:
+            with tf.init_scope():  # a run is being traced
+                function = compiled(lambda: self._build(name)).get_concrete_function()
+                self._iterators[name] = function(), function
+        return self._iterators[name][0]
+
+    def _build(self, name: str) -> Any:
+        """Builds an op without inputs in the current function; returns its output."""
+        op = self._graph.get_operation_by_name(name)
+        output = op.outputs[0].name
+        return Part(self._graph, [op], [output], self).build({}, ())[output]
+
+    def _destroy(self, names: Iterable[str]) -> None:
+        for handle in map(self._build, names):
+            if handle.dtype == tf.resource:
+                tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+
+    def destroy(self) -> None:
+        """Frees the resources that the session's runs have made."""
+        self._iterators.clear()
+        names, self._named = sorted(self._named), set()
+        if names:
+            compiled(lambda: self._destroy(names)).get_concrete_function()()

@@ -11,8 +11,8 @@ import tensorflow as tf
 from hookbridge import compat
 from hookbridge.adapters.live_session.feeds import check_fetch
 from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.part import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.adapters.live_session.resources import SessionResources
 
 
 class Plan:

@@ -16,8 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
-from hookbridge.adapters.live_session.part import Part
-from hookbridge.adapters.live_session.resources import SessionResources, compiled
+from hookbridge.adapters.live_session.part import Part, SessionResources, compiled
 from hookbridge.structures import RecentlyUsed
 
 
@@ -38,34 +37,20 @@ class SessionProgram:
         fetched = [f for f in fetches if f.name not in self.fed]
         self.tensors = [f for f in fetched if not isinstance(f, tf.Operation)]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
-        self.closure = Closure(
-            roots,
-            self.fed,
-            frozenset(graph.handles),
-            frozenset(graph.step_tensors),
-            graph.step_op.name,
-            graph.self_assigns,
+        closure = self.closure = Closure(graph, roots, self.fed)
+        outputs = dict.fromkeys(
+            [*(t.name for t in self.tensors), *(op.name for op in roots)]
         )
-        targets = [op.name for op in roots]
-        names = [t.name for t in self.tensors]
-        after_inputs = {t.name for op in self.closure.after for t in op.inputs}
-        self._before = Part(
-            graph,
-            self.closure.before,
-            dict.fromkeys([*names, *targets, *sorted(after_inputs)]),
-            resources,
-        )
-        self._after = Part(
-            graph, self.closure.after, dict.fromkeys([*names, *targets]), resources
-        )
+        inputs = sorted({t.name for op in closure.after for t in op.inputs})
+        self._after = Part(graph, closure.after, outputs, resources)
+        outputs.update(dict.fromkeys(inputs))
+        self._before = Part(graph, closure.before, outputs, resources)
         self._concrete: Any = None
         # Whether it uses variables, queues and so on of hooks. They end with the
         # session, and so do its functions.
         self.own_functions = RecentlyUsed()
         self.is_of_session = bool(
-            self.closure.iterators
-            or self._before.has_resources
-            or self._after.has_resources
+            closure.iterators or self._before.has_resources or self._after.has_resources
         )
 
     @functools.cached_property
@@ -84,18 +69,15 @@ class SessionProgram:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to run beside the step itself."""
-        return not (
-            self.closure.before or self.closure.after or self.closure.step_tensors
-        )
+        closure = self.closure
+        return not (closure.before or closure.after or closure.step_tensors)
 
     def handles(self) -> dict[str, Any]:
         """The handles of variables and iterators, in the function being traced."""
         function_graph = tf.compat.v1.get_default_graph()
-        handles = {
-            name: self.graph.handles[name].handle
-            for name in sorted(self.closure.handles)
-        }
-        for name in sorted(self.closure.iterators):
+        closure, known = self.closure, self.graph.handles
+        handles = {name: known[name].handle for name in sorted(closure.handles)}
+        for name in sorted(closure.iterators):
             handles[name] = self._resources.iterator(name)
         return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
@@ -119,13 +101,13 @@ class SessionProgram:
         self,
         feed_values: Sequence[Any],
         step_values: Mapping[str, Any],
-        functions: RecentlyUsed | None = None,
+        functions: RecentlyUsed,
     ) -> list[Any]:
         """Runs everything without a step."""
         names = sorted(self.closure.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:
-            if functions is None or self.is_of_session:
+            if self.is_of_session:
                 functions = self.own_functions
             key = (self.key, *(a.dtype for a in arguments))
             self._concrete = functions.get(key)
@@ -142,10 +124,8 @@ class SessionProgram:
             return self.build_after(early, dict(zip(names, args[count:], strict=True)))
 
         shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
-        signature = [
-            tf.TensorSpec(shape, a.dtype)
-            for shape, a in zip(shapes, arguments, strict=True)
-        ]
+        types = [a.dtype for a in arguments]
+        signature = list(map(tf.TensorSpec, shapes, types))
         function: Any = compiled(body, input_signature=signature)
         return function.get_concrete_function()  # type: ignore[no-any-return]
 

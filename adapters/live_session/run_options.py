@@ -31,7 +31,8 @@ def check(options: Any) -> None:
         )
 
 
-def applied(options: Any, metadata: Any) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def applied(options: Any, metadata: Any) -> Iterator[None]:
     """A context in which one function is called under merged `RunOptions`.
 
     `timeout_in_ms` cancels the call with `DeadlineExceededError`; `trace_level` and
@@ -39,23 +40,14 @@ def applied(options: Any, metadata: Any) -> contextlib.AbstractContextManager[No
     `report_tensor_allocations_upon_oom` have no effect: the eager runtime has one pool
     and always reports.
     """
-    if options is None or not (
-        options.trace_level
-        or options.timeout_in_ms > 0
-        or options.output_partition_graphs
-    ):
-        return contextlib.nullcontext()
-    return _applied(options, metadata)
-
-
-@contextlib.contextmanager
-def _applied(options: Any, metadata: Any) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
-        if options.timeout_in_ms > 0:
+        if options is not None and options.timeout_in_ms > 0:
             stack.enter_context(_deadline(options.timeout_in_ms))
-        if metadata is not None and options.output_partition_graphs:
-            stack.enter_context(_partition_graphs(metadata))
-        stack.enter_context(_step_stats(options, metadata))
+        if options is not None and metadata is not None:
+            if options.output_partition_graphs:
+                stack.enter_context(_partition_graphs(metadata))
+            if options.trace_level:
+                stack.enter_context(_step_stats(metadata))
         yield
 
 
@@ -91,11 +83,8 @@ def _partition_graphs(metadata: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _step_stats(options: Any, metadata: Any) -> Iterator[None]:
-    """Fills `metadata` with what runs in the body, if `options` ask for a trace."""
-    if metadata is None or not options.trace_level:
-        yield
-        return
+def _step_stats(metadata: Any) -> Iterator[None]:
+    """Fills `metadata` with what runs in the body."""
     with tempfile.TemporaryDirectory(prefix="hookbridge") as directory:
         try:
             tf.profiler.experimental.start(
@@ -124,16 +113,14 @@ def _step_stats(options: Any, metadata: Any) -> Iterator[None]:
 def _add_plane(step_stats: Any, plane: Any) -> None:
     """Adds the ops of one profiler plane as one device."""
     device = plane.name.removeprefix("/host:").removeprefix("/device:")
-    if device == "CPU":
-        device = "CPU:0"
+    device = "CPU:0" if device == "CPU" else device
     nodes = []
     for line in plane.lines:
         for event in line.events:
             # Events of graph nodes are named `<node>:<op type>`; the others are
             # the runtime's own.
-            name, colon, op = plane.event_metadata[event.metadata_id].name.rpartition(
-                ":"
-            )
+            label = plane.event_metadata[event.metadata_id].name
+            name, colon, op = label.rpartition(":")
             if colon and op.isidentifier() and not name.endswith(":"):
                 start_ns = line.timestamp_ns + event.offset_ps // 1000
                 nodes.append((name, op, line.id, start_ns, event.duration_ps // 1000))

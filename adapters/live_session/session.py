@@ -12,10 +12,9 @@ from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.graph_variables import save
-from hookbridge.adapters.live_session.part import build_op
+from hookbridge.adapters.live_session.part import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.adapters.live_session.resources import SessionResources
 
 v1 = tf.compat.v1
 
@@ -50,7 +49,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
         self._is_closed = False
-        self._resources = SessionResources(graph, build_op)
+        self._resources = SessionResources(graph)
         # Functions are called with this graph as the default one: entering a
         # strategy's scope writes to the default graph, and the live graph is final.
         self._outside = tf.Graph()

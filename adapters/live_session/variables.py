@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -22,17 +23,14 @@ class ModelVariable:
             len(components(eager)) > 1
             and eager.synchronization == tf.VariableSynchronization.ON_READ
         )
-        self._value: Any = None
 
     @property
     def handle(self) -> Any:
         """The handle for reads and writes: the first replica's, or that of a copy."""
-        if not self.is_aggregated:
-            return components(self.eager)[0].handle
-        if self._value is None:
-            self._value = self._copy()
-        return self._value.handle
+        first = components(self.eager)[0]
+        return self._copy.handle if self.is_aggregated else first.handle
 
+    @functools.cached_property
     def _copy(self) -> Any:
         first = components(self.eager)[0]
         # A graph of its own keeps the copy out of the strategy's scope.
@@ -41,17 +39,15 @@ class ModelVariable:
 
     def gather(self) -> None:
         """Computes the value of an aggregated variable before it is read."""
-        if self._value is None:
-            self._value = self._copy()
         with self.eager.distribute_strategy.scope():
             value = self.eager.read_value()
-        self._value.assign(value)
+        self._copy.assign(value)
 
     def spread(self) -> None:
         """Copies a written value to all replicas."""
         if self.is_aggregated:
             with self.eager.distribute_strategy.scope():
-                self.eager.assign(self._value.read_value())
+                self.eager.assign(self._copy.read_value())
             return
         first, *others = components(self.eager)
         for other in others:

@@ -17,7 +17,7 @@ from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds, tapped_function
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
-from hookbridge.adapters.live_session.resources import compiled
+from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.parameter_server.values import Layout, StepValue
 
 

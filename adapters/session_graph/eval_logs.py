@@ -26,10 +26,7 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
         if source.tensor.graph is graph:
             sources[key] = source
     declared = estimator_stack.evaluation(graph)
-    if declared is None:
-        metrics = _named_metrics(graph)
-    else:
-        metrics = _declared_metrics(declared, graph)
+    metrics = _declared_metrics(declared, graph) if declared else _named_metrics(graph)
     for metric in metrics:
         sources.setdefault(metric.key, metric)
     if "loss" not in sources:
@@ -44,14 +41,10 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
 
 def _named_metrics(graph: Any) -> list[LogSource]:
     """The `tf.compat.v1.metrics` of a graph, by their scopes."""
-    scopes: dict[str, None] = {}
-    for variable in graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES):
-        scopes.setdefault(variable.op.name.rpartition("/")[0])
-    return [
-        m
-        for m in (log_sources.find_metric(scope, graph) for scope in scopes)
-        if m is not None
-    ]
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    scopes = dict.fromkeys(v.op.name.rpartition("/")[0] for v in variables)
+    metrics = (log_sources.find_metric(scope, graph) for scope in scopes)
+    return [metric for metric in metrics if metric is not None]
 
 
 def _declared_metrics(

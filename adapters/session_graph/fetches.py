@@ -27,37 +27,23 @@ class StepFetch:
     ) -> None:
         self._numbers = list(numbers)
         self._counted = counted
-        self._single = vector is not None and vector.shape.rank == 0
         self._others = [s.key for s in others]
-        fetches = vector if vector is not None else []
-        if others:
-            fetches = [fetches, [s.tensor for s in others]]
-        self.arguments = tf.compat.v1.train.SessionRunArgs(fetches)
-
-    def with_feeds(self, feeds: dict[Any, Any]) -> Any:
-        """The `SessionRunArgs` with feeds."""
-        return self.arguments._replace(feed_dict=feeds)
+        tensors = [] if vector is None else [vector]
+        self.arguments = tf.compat.v1.train.SessionRunArgs(
+            [*tensors, *(s.tensor for s in others)]
+        )
 
     def count(self, results: Any) -> int | None:
         """The counter after the step, or None if the step did not fetch it."""
-        if not self._counted:
-            return None
-        return int((results[0] if self._others else results)[-1])
+        return int(results[0][-1]) if self._counted else None
 
     def unpack(self, results: Any) -> dict[str, Any]:
         """The fetched values of the entries of `logs`."""
-        if self._single and not self._others:
-            return {self._numbers[0]: float(results)}
-        rest: list[Any] = []
-        if self._others:
-            results, rest = results
-        if self._single:
-            numbers = [float(results)]
-        else:
-            numbers = results.tolist() if isinstance(results, np.ndarray) else []
+        first = len(results) - len(self._others)
+        numbers = np.asarray(results[:first], np.float64).ravel().tolist()
         # The counter is the last number and has no key.
         values = dict(zip(self._numbers, numbers, strict=False))
-        values.update(zip(self._others, rest, strict=True))
+        values.update(zip(self._others, results[first:], strict=True))
         return values
 
     def columns(self, results: Sequence[Any]) -> dict[str, Any] | None:
@@ -118,7 +104,6 @@ class FetchPlan:
             # The vectors hold all numbers, and this step must not fetch all of them.
             return StepFetch([], None, False, [*scalars, *others])
         vector = self._vectors.get(step.tail) if counted else None
-        reads = vector is not None
         if vector is None:
-            vector = self._plain
-        return StepFetch(keys, vector, reads, others)
+            return StepFetch(keys, self._plain, False, others)
+        return StepFetch(keys, vector, True, others)

@@ -15,7 +15,7 @@ from hookbridge.adapters.session_graph import variables
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
-_PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter", "PlaceholderWithDefault")
+_PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter")
 
 
 class LearningRate(NamedTuple):
@@ -82,8 +82,6 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
     """Where a learning-rate tensor comes from, looking through casts and reads."""
     origin = tensor
     while origin.op.type in _PASSES and origin.op.inputs:
-        if origin.op.type == "PlaceholderWithDefault":
-            break
         origin = origin.op.inputs[0]
     kind = origin.op.type
     if kind in ("VarHandleOp", "VariableV2", "Variable"):

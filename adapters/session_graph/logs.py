@@ -202,10 +202,8 @@ class MetricValues:
                 continue
             read = variable = op.inputs[0]
             if op.type == "AssignVariableOp":
-                with tf.name_scope("hookbridge"):
-                    read = tf.raw_ops.ReadVariableOp(
-                        resource=variable, dtype=op.get_attr("dtype")
-                    )
+                options = {"dtype": op.get_attr("dtype"), "name": "hookbridge/read"}
+                read = tf.raw_ops.ReadVariableOp(resource=variable, **options)
             self._reads[variable.op.name] = read
             self._writes[variable.op.name] = op
 

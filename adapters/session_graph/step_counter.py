@@ -71,20 +71,19 @@ class StepCounter:
 
     def note_run(self, fetches: Any) -> bool:
         """Any run is about to start; returns whether to call again when it ended."""
-        if type(fetches) is dict and self._member in fetches:
-            return False
-        if not self._writes(fetches):
-            return False
-        self.stale = True
-        return True
+        moves = self._moves(fetches)
+        self.stale = self.stale or moves
+        return moves
 
     def note_callable(self, fetches: Any) -> None:
         """A callable of the fetches is being made, whose runs will not be seen."""
-        ours = type(fetches) is dict and self._member in fetches
-        if not ours and self._writes(fetches):
+        if self._moves(fetches):
             self.exact = False
 
-    def _writes(self, fetches: Any) -> bool:
+    def _moves(self, fetches: Any) -> bool:
+        """Whether a run that is no step of the loop may move the step."""
+        if type(fetches) is dict and self._member in fetches:
+            return False
         try:
             return self._steps.writes(fetches)
         except (TypeError, ValueError, KeyError):

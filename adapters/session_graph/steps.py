@@ -50,9 +50,7 @@ class StepGraph:
         self.pushes = [op for op in ops if op.type in _PUSHES]
         self.applies = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
-        self._conditional = any(op.type in ("Switch", "RefSwitch") for op in ops)
-        self._known = RecentlyUsed()  # of `(Step | None,)`
-        self._writes = RecentlyUsed()
+        self._known = RecentlyUsed()  # what runs are, by the keys of their fetches
 
     @property
     def trains(self) -> bool:
@@ -61,47 +59,48 @@ class StepGraph:
 
     def step_of(self, fetches: Any) -> Step | None:
         """The step that a run of `fetches` is, or None; the answer is remembered."""
-        key = _key(fetches)
-        entry: tuple[Step | None] | None = self._known.get(key)
-        if entry is None:
-            entry = (self._analyse(fetches),)
-            self._known.add(key, entry, keep=_held(fetches))
-        return entry[0]
+        return self._answers(fetches)[0]
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value."""
         # A run that is no step may do so too: one that initializes or restores
         # variables.
-        key = _key(fetches)
-        answer: bool | None = self._writes.get(key)
-        if answer is None:
+        return self._answers(fetches)[1]
+
+    def _answers(self, fetches: Any) -> tuple[Step | None, bool]:
+        try:
+            key = structure_key(fetches)
+        except UnknownStructureError:
+            key = tuple(map(id, graph_ops.leaves(fetches)))
+        entry: tuple[Step | None, bool] | None = self._known.get(key)
+        if entry is None:
             reached = graph_ops.ancestors(self.operations(fetches))
-            answer = any(op in reached for op in (*self._writers, *self.pushes))
-            self._writes.add(key, answer, keep=_held(fetches))
-        return answer
+            writes = not reached.isdisjoint([*self._writers, *self.pushes])
+            entry = self._step(reached), writes
+            # The objects whose ids are in the key, even if the structure changes.
+            held = copy_structure(fetches), list(graph_ops.leaves(fetches))
+            self._known.add(key, entry, keep=held)
+        return entry
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
-    def _analyse(self, fetches: Any) -> Step | None:
-        reached = graph_ops.ancestors(self.operations(fetches))
+    def _step(self, reached: frozenset[Any]) -> Step | None:
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.
-            tail = movers[0] if len(movers) == 1 else None
-            if tail is not None and not self._unconditional(tail):
-                tail = None
+            is_known = len(movers) == 1 and self._unconditional(movers[0])
+            tail = movers[0] if is_known else None
             return Step(tail, reached, self._adds(tail, reached))
-        if any(op in reached for op in self.pushes):
+        if not reached.isdisjoint(self.pushes):
             tokens = [op for op in self._tokens if op in reached]
             return Step(tokens[0] if tokens else None, reached)
         # Without any op that moves the counter, applying gradients is the step.
-        if not self.movers and not self.pushes:
-            applied = [op for op in self.applies if op in reached]
-            if applied:
-                return Step(None, reached)
-        return None
+        is_counted = self.movers or self.pushes
+        if is_counted or reached.isdisjoint(self.applies):
+            return None
+        return Step(None, reached)
 
     def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
         # With pushes or tokens another thread of this process moves the step.
@@ -125,8 +124,6 @@ class StepGraph:
         # an assignment within it.
         if op.type in step_movers.CALLS:
             return False
-        if not self._conditional:
-            return True
         return not any(
             a.type in ("Switch", "RefSwitch", "Enter", "RefEnter")
             for a in graph_ops.ancestors([op])
@@ -140,16 +137,3 @@ def steps_of(graph: Any) -> StepGraph | None:
         return StepGraph(graph, eval_steps[0])
     steps = StepGraph(graph, tf.compat.v1.train.get_global_step(graph))
     return steps if steps.trains else None
-
-
-def _key(fetches: Any) -> Any:
-    """The key of a remembered answer: for unusual structures, ids of elements."""
-    try:
-        return structure_key(fetches)
-    except UnknownStructureError:
-        return tuple(map(id, graph_ops.leaves(fetches)))
-
-
-def _held(fetches: Any) -> Any:
-    """The objects whose ids are in the key, even if the structure changes."""
-    return copy_structure(fetches), list(graph_ops.leaves(fetches))

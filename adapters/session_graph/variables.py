@@ -88,8 +88,8 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     others = [
         v
         for v in unique([*named, *graph.get_collection(keys.GLOBAL_VARIABLES)])
-        if not _among(v, trainable)
-        and (_among(v, named) or graph_ops.handle_op(v) in targets)
+        if id(v) not in map(id, trainable)
+        and (id(v) in map(id, named) or graph_ops.handle_op(v) in targets)
     ]
     return trainable, others
 
@@ -108,14 +108,7 @@ def all_variables(graph: Any) -> list[Any]:
     ]
 
 
-def _among(variable: Any, others: Iterable[Any]) -> bool:
-    # `==` on variables builds an op.
-    return any(variable is other for other in others)
-
-
 def unique(variables: Iterable[Any]) -> list[Any]:
     """The variables without repetition, in order."""
-    by_id: dict[int, Any] = {}
-    for variable in variables:
-        by_id.setdefault(id(variable), variable)
-    return list(by_id.values())
+    # `==` on variables builds an op.
+    return list({id(variable): variable for variable in variables}.values())

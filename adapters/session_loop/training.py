@@ -203,7 +203,7 @@ class TrainRun(SessionRun):
         self._plain = now if self._adds and not has_batch_events else None
         if self._feeds:
             rates.check_feeds(self._feeds, run_context.original_args.feed_dict)
-            return self._fetch.with_feeds(self._feeds.feed_dict())
+            return self._fetch.arguments._replace(feed_dict=self._feeds.feed_dict())
         return self._fetch.arguments
 
     def _note_feed(self, run_context: Any) -> None:

@@ -54,10 +54,10 @@ def test_variables_of_a_closed_session_are_freed(opens: Opens) -> None:
     session.run(add)
     program = session._plans.get((structure_key(add), ())).program
     with compat.private("eager_mode")():
-        assert program.run_alone([], {})[0] == 2.0
+        assert program.run_alone([], {}, program.own_functions)[0] == 2.0
         session.close()
         with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
-            program.run_alone([], {})
+            program.run_alone([], {}, program.own_functions)
 
 
 def test_iterators_and_queues_are_shared_by_runs(opens: Opens) -> None:
