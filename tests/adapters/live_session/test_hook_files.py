@@ -104,15 +104,11 @@ def own_variable(self: Any) -> None:
     v1.get_variable("own", initializer=3.0, use_resource=True)
 
 
-def list_variables(self: Any) -> None:
-    self.all = v1.global_variables()
-
-
 def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
     """If a hook looks at variables, or makes one, the saver is an ordinary one."""
     found = []
     weights = sequential(keras).get_weights()
-    for i, others in enumerate(([], [own_variable], [list_variables])):
+    for i, others in enumerate(([], [own_variable], [lambda _: v1.global_variables()])):
         keras.backend.clear_session()  # layers have the same names each time
         model = sequential(keras)
         model.set_weights(weights)
@@ -136,25 +132,20 @@ def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
 def test_a_saver_of_a_hook_comes_first(keras: Any, tmp_path: Path) -> None:
     """The hook makes it in `begin`, in the collection of savers or in a scaffold."""
 
-    class Two(train.CheckpointSaverHook):  # type: ignore[misc]
-        has_scaffold = False
-
+    class Own(train.CheckpointSaverHook):  # type: ignore[misc]
         def begin(self) -> None:
             saver = v1.train.Saver(max_to_keep=1)
-            if self.has_scaffold:
+            if step == 4:
                 self._scaffold = train.Scaffold(saver=saver)
             else:
                 v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
             super().begin()
 
     model = sequential(keras)
-    for step, has_scaffold in ((2, False), (4, True)):
-        hook = Two(str(tmp_path / str(step)), save_steps=1)
-        hook.has_scaffold = has_scaffold
-        fit(model, hook)
-        assert [p.stem for p in tmp_path.glob(f"{step}/*.index")] == [
-            f"model.ckpt-{step}"
-        ]
+    for step in (2, 4):
+        fit(model, Own(str(tmp_path / str(step)), save_steps=1))
+        files = [p.stem for p in tmp_path.glob(f"{step}/*.index")]
+        assert files == [f"model.ckpt-{step}"]
 
 
 def test_a_hook_goes_on_saving_in_its_next_fit(keras: Any, tmp_path: Path) -> None:
@@ -226,10 +217,6 @@ def filled(hook: Filling) -> dict[str, Any]:
     }
 
 
-def fit_scaffold(keras: Any, hook: Filling) -> None:
-    fit(sequential(keras), hook)
-
-
 def in_session(hook: Filling) -> None:
     with tf.Graph().as_default():
         move = v1.assign_add(train.get_or_create_global_step(), 1)
@@ -243,7 +230,7 @@ def test_a_scaffold_prepares_the_session(keras: Any, tmp_path: Path) -> None:
     in_session(native)
     assert native.called == ["init_fn 2.0", "session 3.0"]
     hook = Filling(tmp_path, filled, tf.errors.AbortedError(None, None, "lost"))
-    fit_scaffold(keras, hook)
+    fit(sequential(keras), hook)
     # `init_fn` is not for the recovered session: it may load weights, but by then the
     # model has better ones.
     assert hook.called == [*native.called, "session 3.0"]
@@ -253,6 +240,6 @@ def test_a_model_that_is_not_ready_is_an_error(keras: Any, tmp_path: Path) -> No
     def never(hook: Filling) -> dict[str, Any]:
         return {"init_feed_dict": feed(hook), "ready_op": tf.constant([b"mine"])}
 
-    for run in (in_session, lambda hook: fit_scaffold(keras, hook)):
+    for run in (in_session, lambda hook: fit(sequential(keras), hook)):
         with pytest.raises(RuntimeError, match=r"(?s)not make model ready.*mine"):
             run(Filling(tmp_path, never))

@@ -53,16 +53,6 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 KEYS = ["loss", "pos", "distance", "acc"]
 
 
-def test_loss(keras: Any, tmp_path: Path) -> None:
-    """The loss of an Estimator is that of its spec, whatever the summaries."""
-    history = keras.callbacks.History()
-    estimator = estimators.Estimator(model_fn, str(tmp_path))
-    hooks = hb.as_hooks(history, steps_per_epoch=3, epochs=1)
-    estimator.train(train_input, hooks=hooks)
-    expected = estimator.evaluate(eval_input)["loss"]
-    assert history.history["loss"] == [pytest.approx(float(expected))]
-
-
 def summary(name: str, value: Any) -> Any:
     v1.summary.scalar(name, value)
     return value
@@ -153,6 +143,8 @@ def test_names_of_an_evaluation_are_those_of_its_result(
     assert list(history.history) == ["loss", *(f"val_{key}" for key in KEYS)]
     result = estimator.evaluate(eval_input, hooks=hb.as_hooks(notes))
     result.pop("global_step")
+    # The loss of the training is that of the spec, whatever the summaries.
+    assert history.history["loss"] == [pytest.approx(float(result["loss"]))]
     assert len(ends) == 2
     for logs in (*ends, *batches):
         assert list(logs) == KEYS
@@ -172,7 +164,7 @@ def train_to_nan(callback: Any, steps: list[int], **options: Any) -> None:
         steps.append(until_stop(hooks, train_op))
 
 
-def test_terminate_on_nan_needs_the_loss(keras: Any) -> None:
+def test_a_loss_that_is_not_found_is_reported(keras: Any, said: Any) -> None:
     steps: list[int] = []
     terminate = keras.callbacks.TerminateOnNaN
     with pytest.raises(
@@ -181,34 +173,26 @@ def test_terminate_on_nan_needs_the_loss(keras: Any) -> None:
         train_to_nan(terminate(), steps)
     train_to_nan(terminate(), steps, logs={"loss": "my_loss"})
     assert steps == [1]
-
-
-@pytest.mark.parametrize("name", ["loss", "d_loss", None])
-def test_loss_that_is_not_found_is_reported(
-    keras: Any, said: Any, name: str | None
-) -> None:
-    logs = {name: "my_loss"} if name else None
-    train_to_nan(keras.callbacks.History(), [], logs=logs)
-    assert len({id(r) for r in said("the loss of this")}) == (name is None)
+    for records, logs in enumerate(({"loss": "my_loss"}, {"d_loss": "my_loss"}, None)):
+        before = len({id(r) for r in said("the loss of this")})
+        train_to_nan(keras.callbacks.History(), [], logs=logs)
+        now = len({id(r) for r in said("the loss of this")})
+        assert now - before == (records == 2)
 
 
 def test_validation_by_a_function_runs_eagerly(keras: Any) -> None:
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
     history, seen = keras.callbacks.History(), list[Any]()
     tests = callback_of(
         keras,
         on_test_begin=lambda self, logs: seen.append("begin"),
         on_test_end=lambda self, logs: seen.append(sorted(logs)),
     )
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
 
     def validate() -> dict[str, Any]:
-        assert tf.executing_eagerly()
-        inputs = np.ones((4, 2), "float32")
-        return {
-            "mean": float(tf.reduce_mean(tf.constant([1.0, 2.0]))),
-            "loss": model.evaluate(inputs, np.ones((4, 1), "float32"), verbose=0),
-        }
+        mean = float(tf.reduce_mean(tf.constant([1.0, 2.0])))
+        return {"mean": mean, "loss": model.evaluate(X[:4], X[:4, :1], verbose=0)}
 
     with tf.Graph().as_default():
         net = build()
@@ -283,41 +267,25 @@ def test_entry_that_takes_data_of_its_own_is_refused(
         assert way_out in str(e.value)
 
 
-def test_entry_that_the_loop_fetches_anyway_is_carried(keras: Any) -> None:
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_entries_that_steps_fetch_anyway(keras: Any, kinds: int) -> None:
+    """Together; or each in its own kind of step, as of generator and discriminator."""
     seen: list[Any] = []
     with tf.Graph().as_default():
         weight = v1.get_variable("w", initializer=1.0)
-        iterator = numbers(8)
-        loss = tf.identity(weight * iterator.get_next(), name="loss")
-        other = tf.identity(numbers(8).get_next() * 10.0)
-        train = minimize(loss)
+        first = tf.identity(weight * numbers(8).get_next(), name="loss")
+        second = tf.identity(weight * numbers(8).get_next() * 10.0)
+        trains = [minimize(each) for each in (first, second)[:kinds]]
+        runs = [(train, second) for train in trains] if kinds == 1 else trains
         hooks = hb.as_hooks(
-            epoch_logs(keras, seen), steps_per_epoch=4, logs={"other": other}
+            epoch_logs(keras, seen), steps_per_epoch=4, logs={"second": second}
         )
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            fetched = [session.run([train, other])[1] for _ in range(8)]
-    np.testing.assert_array_equal(fetched, np.arange(8) * 10.0)
-    assert seen == [{"loss": 1.5, "other": 15.0}, {"loss": 5.5, "other": 55.0}]
-
-
-def test_entries_of_two_kinds_of_steps(keras: Any) -> None:
-    """As for generator and discriminator: each entry is fetched in its own steps."""
-    seen: list[Any] = []
-    with tf.Graph().as_default():
-        weight = v1.get_variable("w", initializer=1.0)
-        first = tf.identity(weight * numbers(4).get_next())
-        second = tf.identity(weight * numbers(4).get_next() * 100.0)
-        trains = [minimize(first), minimize(second)]
-        hooks = hb.as_hooks(
-            epoch_logs(keras, seen),
-            steps_per_epoch=4,
-            logs={"loss": first, "second": second},
-        )
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            for _ in range(4):
-                for train in trains:
-                    session.run(train)
-    assert seen == [{"loss": 0.5, "second": 50.0}, {"loss": 2.5, "second": 250.0}]
+            fetched = [session.run(run) for _ in range(8 // kinds) for run in runs]
+    if kinds == 1:
+        np.testing.assert_array_equal([n for _, n in fetched], np.arange(8) * 10.0)
+    means = [1.5, 5.5] if kinds == 1 else [0.5, 2.5]
+    assert seen == [{"loss": mean, "second": 10 * mean} for mean in means]
 
 
 def test_entry_of_an_evaluation(keras: Any) -> None:
