@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
-from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
 from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.multi_worker.callback import EndTogether, in_several_processes
 from hookbridge.adapters.parameter_server import callback as ps
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.session_loop import on_steps
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
+from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
+from hookbridge.adapters.session_loop.on_steps import HookOnSteps
 from hookbridge.arguments import positive
 
 
@@ -107,31 +106,26 @@ def as_hooks(
     )
 
 
-class CountsEpochs(AnyFlavour):
-    """Takes part in a run of hooks only, which then ends after its epochs."""
-
-
 def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
-    steps = on_steps.Steps() if config.hooks_on == "steps" else None
-    hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group, steps))
+    hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
     last_step = config.last_step
-    to_hook = callback_to_hook.CallbackToHook
-    ends = any(isinstance(h, to_hook) and h.last_step == last_step for h in hooks)
-    if last_step is not None and not ends:
-        counts = replace(record_of(CountsEpochs()), name="as_hooks(epochs=...)")
-        hooks.append(to_hook(counts, group=group))
+    kinds_that_end = (callback_to_hook.CallbackToHook, LastEpochHook)
+    ends = [h.last_step for h in hooks if isinstance(h, kinds_that_end)]
+    if last_step is not None and last_step not in ends:
+        hooks.append(LastEpochHook(last_step))
     return hooks
 
 
-def _as_hook(guest: Guest, group: CallbackGroup, steps: on_steps.Steps | None) -> Any:
+def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
     """The hook that a session calls for a guest: the guest itself, or one wrapper."""
     if guest.kind == "callback":
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
-    return guest.item if steps is None else on_steps.HookOnSteps(guest, steps)
+    on_runs = group.config.hooks_on == "runs"
+    return guest.item if on_runs else HookOnSteps(guest)
 
 
 def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:

@@ -46,13 +46,6 @@ class StepFetch:
         values.update(zip(self._others, results[first:], strict=True))
         return values
 
-    def columns(self, results: Sequence[Any]) -> dict[str, Any] | None:
-        """The values of several steps as arrays; None if they are not all numbers."""
-        if self._others or not self._numbers:
-            return None
-        table = np.array(results, np.float64).reshape(len(results), -1)
-        return {key: table[:, i] for i, key in enumerate(self._numbers)}
-
 
 class FetchPlan:
     """Makes the fetches of training steps.

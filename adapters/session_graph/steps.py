@@ -135,5 +135,8 @@ def steps_of(graph: Any) -> StepGraph | None:
     eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
     if eval_steps:
         return StepGraph(graph, eval_steps[0])
-    steps = StepGraph(graph, tf.compat.v1.train.get_global_step(graph))
+    counter = tf.compat.v1.train.get_global_step(graph)
+    if isinstance(counter, tf.distribute.DistributedValues):  # its copies move together
+        counter = counter.distribute_strategy.experimental_local_results(counter)[0]
+    steps = StepGraph(graph, counter)
     return steps if steps.trains else None

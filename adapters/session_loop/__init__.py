@@ -2,5 +2,5 @@
 
 Read `config`, `group`, `run`, `training`, `training_epochs`, `epoch_logs`,
 `validations` and `evaluation`. Refusals: `checks`, `monitors`. Small things:
-`delivery`, `borrowed`, `on_steps`, `values`, `v1_tensorboard`.
+`borrowed`, `last_epoch`, `on_steps`, `values`, `v1_tensorboard`.
 """

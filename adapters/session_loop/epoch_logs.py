@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from hookbridge.adapters.session_graph.fetches import StepFetch
 from hookbridge.adapters.session_graph.logs import LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
@@ -13,7 +12,6 @@ from hookbridge.adapters.session_state.loop_state import LoopState
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.
 SIZE = "size"
-_MOST_PENDING = 1000
 
 
 class EpochLogs:
@@ -27,12 +25,7 @@ class EpochLogs:
             if s.maybe_scalar and not s.streaming
         }
         self._streaming = MetricValues([op for s in sources for op in s.resets])
-        # `{key: value}`; results since the last `catch_up` may be missing.
         self.current: dict[str, Any] = {}
-        # Results of steps that are not in `current` yet: adding them up one by one
-        # would cost more.
-        self._pending: list[Any] = []
-        self._fetch: StepFetch | None = None
 
     @property
     def keys(self) -> Collection[str]:
@@ -41,7 +34,6 @@ class EpochLogs:
 
     def begin_epoch(self, session: Any, state: LoopState | None = None) -> None:
         """Forgets the last epoch; `state` is of an interrupted one that goes on."""
-        self._pending.clear()
         sums = (state and state.sums) or {}
         for key in self._means:
             self._means[key] = values.RunningMean(*sums.get(key, ()))
@@ -51,7 +43,6 @@ class EpochLogs:
 
     def reset(self, session: Any) -> None:
         """The means begin anew with the next step of the epoch."""
-        self.catch_up()
         # If no step follows, the end of the epoch still reports the means so far.
         now = self.current
         self.begin_epoch(session)
@@ -59,7 +50,6 @@ class EpochLogs:
 
     def sums(self) -> dict[str, tuple[float, float]]:
         """Sum and weight of each mean of the epoch so far."""
-        self.catch_up()
         return {key: mean.state() for key, mean in self._means.items()}
 
     def metrics(self, session: Any) -> dict[str, Any]:
@@ -77,43 +67,6 @@ class EpochLogs:
         logs.update((k, float(v)) for k, v in session.run(wanted).items())
         self.current = {s.key: logs[s.key] for s in self._sources if s.key in logs}
         return True
-
-    def add(self, fetch: StepFetch, results: Any) -> None:
-        """Takes the results of a step; `catch_up` puts them into `current`."""
-        if fetch is not self._fetch or len(self._pending) >= _MOST_PENDING:
-            self.catch_up()
-            self._fetch = fetch
-        self._pending.append(results)
-
-    def take(self, fetch: StepFetch, results: Any) -> dict[str, Any]:
-        """Takes the results of a step; returns the means so far."""
-        if self._pending:
-            self.catch_up()
-        return self.update(fetch.unpack(results))
-
-    def catch_up(self) -> None:
-        """Brings `current` up to date with all results that were added."""
-        fetch = self._fetch
-        if fetch is None or not self._pending:
-            return
-        pending, self._pending = self._pending, []
-        columns = fetch.columns(pending) if len(pending) > 1 else None
-        if columns is not None:
-            self.update_all(columns)
-            return
-        for results in pending:
-            self.update(fetch.unpack(results))
-
-    def update_all(self, columns: Mapping[str, Any]) -> None:
-        """Takes the values of several steps at once."""
-        sizes = columns.get(SIZE, 1.0)
-        for source in self._sources:
-            column, mean = columns.get(source.key), self._means.get(source.key)
-            if column is None:
-                continue  # this kind of step does not fetch it
-            self.current[source.key] = (
-                mean.update_all(column, sizes) if mean else float(column[-1])
-            )
 
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
         """Takes the values of one step; returns the means so far."""

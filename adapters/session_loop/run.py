@@ -19,14 +19,10 @@ from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_loop.delivery import Calls
-from hookbridge.adapters.session_state.run_state import keeper_of
+from hookbridge.adapters.session_state.keeper import keeper_of
 from hookbridge.cluster import task_of
 from hookbridge.lifecycle import CALLBACK_EVENTS
-
-# A do-nothing hook method; `{}.get` is the cheapest callable that accepts both
-# signatures.
-_NOTHING = {}.get  # type: ignore[var-annotated]
+from hookbridge.lifecycle.overrides import called
 
 
 class SessionRun:
@@ -39,6 +35,7 @@ class SessionRun:
         self._borrowed: list[BorrowedCallback] = []
         self._lenders: list[SessionRun] = []  # the trainings that these belong to
         self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
+        self._eager = compat.private("eager_mode")
         self.config = config
         self.graph = graph
         self.members: list[Any] = []  # the hooks that take part, in their order
@@ -49,7 +46,8 @@ class SessionRun:
         self.started = False
         self.finished = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
-        self.calls: dict[str, Calls] = {}
+        # The methods of each event, in the order of the callbacks.
+        self.calls: dict[str, list[Callable[..., Any]]] = {}
         self.carry: Callable[[], None]  # see `Link.carry`
         self.model: LiveModel
 
@@ -61,20 +59,23 @@ class SessionRun:
         self._active.append(member)
         self.called.append(member.called)
         self.check(member.record)
-        keeper = keeper_of(member.called) if self.borrows else None
-        if keeper is not None:
-            self._keepers[keeper] = None
-        lender = _run_of(member.called) if self.borrows else None
-        if lender is not None:
-            self._lenders.append(lender)
-            self._borrowed.append(BorrowedCallback(member.called))
-        with compat.private("eager_mode")():
+        if self.borrows:
+            self._borrow(member.called)
+        with self._eager():
             member.called.set_model(self.model)
         self.model.live_link.push()  # refuses what cannot wait for the session
 
+    def _borrow(self, callback: Any) -> None:
+        keeper, lender = keeper_of(callback), _run_of(callback)
+        if keeper is not None:
+            self._keepers[keeper] = None
+        if lender is not None:
+            self._lenders.append(lender)
+            self._borrowed.append(BorrowedCallback(callback))
+
     def _set_params(self) -> None:
         """`set_params` of all, after `set_model` of all, as in Keras."""
-        with compat.private("eager_mode")():
+        with self._eager():
             for member in self._active:
                 member.called.set_params(self.config.params_for(member.record))
         for borrowed in self._borrowed:
@@ -102,25 +103,18 @@ class SessionRun:
     def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """A member's part of each run of the session: its `before_run`, `after_run`."""
         # The first member acts for all members before the run, the last one after it.
-        first, last = self.members[0], self.members[-1]
-        before = self.before_step if member is first else _NOTHING
-        if first is last:
-            return before, self._take_and_step
-        if member is first:
-            return before, self._take
-        return before, self._step if member is last else _NOTHING
+        is_first, is_last = member is self.members[0], member is self.members[-1]
 
-    def _take(self, run_context: Any, run_values: Any) -> None:
-        del run_context
-        self.results = run_values.results
+        def before_run(run_context: Any) -> Any:
+            return self.before_step(run_context) if is_first else None
 
-    def _step(self, run_context: Any, run_values: Any) -> None:
-        del run_values
-        self.after_step(run_context)
+        def after_run(run_context: Any, run_values: Any) -> None:
+            if is_first:
+                self.results = run_values.results
+            if is_last:
+                self.after_step(run_context)
 
-    def _take_and_step(self, run_context: Any, run_values: Any) -> None:
-        self.results = run_values.results
-        self.after_step(run_context)
+        return before_run, after_run
 
     def created(self, coord: Any) -> None:
         """All members have the session, for the first time or after a recovery."""
@@ -159,10 +153,12 @@ class SessionRun:
 
     def deliver(self, event: str, *args: Any) -> None:
         """Delivers an event to all callbacks; their changes go into the session."""
-        calls = self.calls[event]
-        if calls:
-            with self.model.live_link.event():
-                calls(*args)
+        methods = self.calls[event]
+        if methods:
+            # An exception ends the delivery at once, as in `Model.fit`.
+            with self.model.live_link.event(), self._eager():
+                for method in methods:
+                    method(*args)
 
     def begin_once(self, counter: Any, event: str) -> None:
         """Reads the global step; delivers the begin event if it was not yet."""
@@ -177,7 +173,7 @@ class SessionRun:
             callbacks = [
                 m.called for m in self._active if roles.delivers(m.role, event)
             ]
-            self.calls[event] = Calls(callbacks, event)
+            self.calls[event] = [getattr(c, event) for c in called(callbacks, event)]
 
     def validates_here(self) -> bool:
         """Whether a validation in mid-training runs in this process."""

@@ -24,8 +24,8 @@ from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validations import ValidationRun
+from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
-from hookbridge.adapters.session_state.run_state import RunState
 
 
 class Phase(enum.Enum):
@@ -56,7 +56,7 @@ class TrainRun(SessionRun):
         self._plan = FetchPlan(counter, sources, steps)
         self._validation = ValidationRun(self)
         self.metrics = [s.key for s in sources if s.key != SIZE]
-        if "loss" not in self.metrics and config.flavours:
+        if "loss" not in self.metrics:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)
         evaluate = self._validation.run if self._validation else None
@@ -136,7 +136,8 @@ class TrainRun(SessionRun):
                 coord.request_stop()
             return
         self.started = True
-        self._note_calls()
+        self._batch_begin = bool(self.calls["on_train_batch_begin"])
+        self._batch_end = bool(self.calls["on_train_batch_end"])
         self.deliver("on_train_begin", {})
         link = self.model.live_link
         self._outside = OutsideVariables(self.called, link.weights.trainable, link.owns)
@@ -157,12 +158,7 @@ class TrainRun(SessionRun):
         went_back, session = self.step < before, self.session
         state = self._state.restore(session, self._logs.keys, went_back=went_back)
         self._epochs.go_on_from(state, self.step, session, went_back=went_back)
-        self._state.ready()
-
-    def _note_calls(self) -> None:
-        """Notes which batch events the callbacks want."""
-        self._batch_begin = bool(self.calls["on_train_batch_begin"])
-        self._batch_end = bool(self.calls["on_train_batch_end"])
+        self._state.keeper.ready(self._state)
 
     def _restored(self) -> None:
         """Sets the step if a callback restored an earlier run in `on_train_begin`."""
@@ -245,7 +241,7 @@ class TrainRun(SessionRun):
         else:
             self._finish_step(run_context)
         self._now = None
-        self._state.step_is_over()
+        self._state.keeper.step_is_over()
 
     def _note_stop(self) -> None:
         """A hook ends the run: callbacks read it from the model, as in `fit`."""
@@ -264,12 +260,10 @@ class TrainRun(SessionRun):
         self._phase = _LOOK
         clock = self._clock
         clock.batches += 1
+        logs = self._logs.update(self._fetch.unpack(self.results))
         if self._batch_end:
             batch = max(self._batch, self.step - 1 - clock.start)
-            logs = self._logs.take(self._fetch, self.results)
             self.deliver("on_train_batch_end", batch, dict(logs))
-        else:
-            self._logs.add(self._fetch, self.results)
         over = self.step >= clock.stop
         if over and self._adds is not None:
             self.step = self._counter.confirmed(self.step, run_context)
@@ -316,7 +310,7 @@ class TrainRun(SessionRun):
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
         self._check_outside()
-        self._state.end(cut_short=short and not stopped)
+        self._state.keeper.end(self._state, cut_short=short and not stopped)
 
     def _end_epoch(self) -> None:
         self._epochs.end()

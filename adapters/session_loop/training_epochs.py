@@ -108,7 +108,6 @@ class TrainingEpochs:
     def end(self) -> None:
         """Ends the open epoch with its validation."""
         self.clock.is_open = False
-        self.logs.catch_up()
         logs = {**self.logs.current, **(self._validate() if self._length else {})}
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)

@@ -17,7 +17,7 @@ from hookbridge.adapters.session_graph import estimator_stack, saved
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.run import SessionRun
-from hookbridge.arguments import shown, without_arguments
+from hookbridge.arguments import shown, with_arguments, without_arguments
 from hookbridge.validation import Validation, ValidationReport
 
 
@@ -136,8 +136,8 @@ def as_validation(validation: Any) -> Validation | None:
     if validation is None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):
-        _check_run(validation.run)
-        return _OfUser(validation.run, validation)
+        run = with_arguments("validation.run", validation.run, "session", "report")
+        return _OfUser(run, validation)
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
@@ -145,29 +145,17 @@ def as_validation(validation: Any) -> Validation | None:
             return _OfUser(lambda session, report: validation(session))
         function = without_arguments("validation", validation)
 
-        def run(session: Any, report: ValidationReport) -> Any:
+        def run_eagerly(session: Any, report: ValidationReport) -> Any:
             with compat.private("eager_mode")():  # as methods of callbacks
                 return function()
 
-        return _OfUser(run)
+        return _OfUser(run_eagerly)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
         "eval_spec), or an object with a method `run(session, report)` (see "
         "hookbridge.validation.Validation)."
     )
-
-
-def _check_run(run: Any) -> None:
-    try:
-        inspect.signature(run).bind(None, None)
-    except TypeError as e:
-        raise errors.InvalidArgumentError(
-            f"`validation.run` has the signature `{inspect.signature(run)}`; expected "
-            "`run(session, report)` (see hookbridge.validation.Validation)."
-        ) from e
-    except ValueError:  # some builtins have no signature
-        pass
 
 
 class ValidationRun:

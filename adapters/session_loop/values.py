@@ -36,9 +36,6 @@ def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_ONE = np.float32(1.0)
-
-
 class RunningMean:
     """A weighted mean that is updated step by step, in single precision.
 
@@ -53,22 +50,8 @@ class RunningMean:
 
     def update(self, value: float, weight: float = 1.0) -> float:
         """Adds a value and returns the mean so far."""
-        if weight == 1.0:  # nearly always
-            self._total += np.float32(value)
-            self._count += _ONE
-        else:
-            self._total += np.float32(value) * np.float32(weight)
-            self._count += np.float32(weight)
-        return float(self._total / self._count) if self._count else 0.0
-
-    def update_all(self, values: Any, weights: Any) -> float:
-        """Adds several values, with the same result as one after the other."""
-        values = np.asarray(values, np.float32)
-        weights = np.broadcast_to(np.asarray(weights, np.float32), values.shape)
-        # `cumsum` adds from left to right; `sum` would add in pairs.
-        sums = np.concatenate([[self._total], values * weights]).astype(np.float32)
-        counts = np.concatenate([[self._count], weights]).astype(np.float32)
-        self._total, self._count = np.cumsum(sums)[-1], np.cumsum(counts)[-1]
+        self._total += np.float32(value) * np.float32(weight)
+        self._count += np.float32(weight)
         return float(self._total / self._count) if self._count else 0.0
 
     def state(self) -> tuple[float, float]:

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
-from typing import Any, Protocol
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from absl import logging
 
 from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_state.loop_state import LoopState, parse
+from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.cluster import ClusterConfig, task_of
 
-
-class Kept(Protocol):
-    """What the state asks of a training run."""
-
-    step: int
-
-    @property
-    def in_step(self) -> bool:
-        """Whether a training step is running whose events are not all delivered."""
-
-    def loop_state(self) -> LoopState:
-        """Where the run is."""
-
-
-@dataclasses.dataclass(eq=False)
-class Group:
-    """The callbacks of one training run."""
-
-    run: Kept
-    part: Part
-    is_ready: bool = False  # whether they go on in the present session
-    is_over: bool = False  # whether they had `on_train_end`
+# A keeper lives as long as a run or a saver holds it, and holds its callbacks.
+_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
+    weakref.WeakKeyDictionary()
+)
+_KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
+    weakref.WeakValueDictionary()
+)
 
 
 @dataclasses.dataclass
@@ -79,7 +65,7 @@ class StateKeeper:
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
         self._files = CallbackState(task)
-        self._groups: list[Group] = []
+        self._groups: list[RunState] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
@@ -94,7 +80,7 @@ class StateKeeper:
         """Whether its session was closed after a clean end."""
         return self._saves.is_closed
 
-    def join(self, group: Group) -> None:
+    def join(self, group: RunState) -> None:
         """Adds callbacks, before their session is created."""
         if self._session is not None:
             # The groups so far belong to an earlier session.
@@ -136,11 +122,11 @@ class StateKeeper:
         of_chief = worker is not None and not self._files.exists(prefix)
         return self._files.read(prefix, parse, "" if of_chief else None)
 
-    def _set_groups(self, groups: Collection[Group]) -> None:
+    def _set_groups(self, groups: Collection[RunState]) -> None:
         self._groups = list(groups)
         self._files.parts = [group.part for group in self._groups]
 
-    def ready(self, group: Group) -> None:
+    def ready(self, group: RunState) -> None:
         """A group goes on; once all do, what was saved before gets its state."""
         group.is_ready = True
         if all(group.is_ready for group in self._groups):
@@ -150,7 +136,7 @@ class StateKeeper:
 
     @property
     def _step(self) -> int:
-        return max(group.run.step for group in self._groups)
+        return max(int(group.run.step) for group in self._groups)
 
     def _must_wait(self, session: Any) -> bool:
         return session is not self._session or any(
@@ -213,7 +199,7 @@ class StateKeeper:
                 group.part.add_later_events()
             self._save(done)
 
-    def end(self, group: Group, *, cut_short: bool) -> None:
+    def end(self, group: RunState, *, cut_short: bool) -> None:
         """After `on_train_end` of a group: saves what had to wait.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
@@ -238,3 +224,44 @@ class StateKeeper:
     def _follow(self) -> None:
         for each in self._done[1]:
             each.follow(self._session)
+
+
+class RunState:
+    """The state of the callbacks of one training run."""
+
+    def __init__(
+        self, graph: Any, checkpoint_dir: str | None, run: Any, callbacks: Sequence[Any]
+    ) -> None:
+        self.run = run  # a `TrainRun`
+        self.part = Part(callbacks, lambda: run.loop_state().document())
+        self.is_ready = False  # whether they go on in the present session
+        self.is_over = False  # whether they had `on_train_end`
+        reference = _KEEPERS.get(graph)
+        keeper = None if reference is None else reference()
+        if keeper is None or keeper.is_closed:
+            keeper = StateKeeper(graph, checkpoint_dir)
+            _KEEPERS[graph] = weakref.ref(keeper)
+        self.keeper = keeper
+        keeper.join(self)
+
+    def begin(self) -> None:
+        """After `on_train_begin`."""
+        self.part.begin()
+        for callback in self.part.callbacks:
+            _KEEPERS_OF_CALLBACKS[id(callback)] = self.keeper
+
+    def restore(
+        self, session: Any, keys: Collection[str], *, went_back: bool
+    ) -> LoopState | None:
+        """Gives callbacks the state of a new session; returns where the run was."""
+        saved = self.keeper.restore(session, went_back=went_back)
+        if saved is None:
+            return None
+        self.part.restore(saved)
+        loops = saved.loops or [parse(None, saved.step)]
+        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+
+
+def keeper_of(callback: Any) -> StateKeeper | None:
+    """What keeps the state of a callback's last training, or None."""
+    return _KEEPERS_OF_CALLBACKS.get(id(callback))

@@ -90,18 +90,13 @@ def test_epochs_end_trainings_only() -> None:
             assert session.run(one) == 1  # a prediction without a global step
 
 
-def test_epochs_end_a_training_without_a_global_step() -> None:
-    """Its steps are the runs that apply gradients."""
+def test_epochs_need_a_global_step() -> None:
     hooks = hb.as_hooks([], steps_per_epoch=STEPS, epochs=1)
     with tf.Graph().as_default():
         weight = v1.get_variable("weight", initializer=1.0)
-        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(weight**2)
-        steps = 0
-        with v1.train.MonitoredSession(hooks=hooks) as session:
-            while not session.should_stop():
-                session.run(train_op)
-                steps += 1
-    assert steps == STEPS
+        v1.train.GradientDescentOptimizer(0.1).minimize(weight**2)
+        with pytest.raises(errors.EpochsUndefinedError, match="has no global step"):
+            hooks[0].begin()
     with pytest.raises(errors.EpochsUndefinedError, match="without `steps_per_epoch`"):
         hb.as_hooks([], epochs=1)
 

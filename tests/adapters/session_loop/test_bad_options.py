@@ -75,7 +75,7 @@ ROWS: dict[str, Callable[[Graph], Any]] = {
     r"`validation` is the function .*\(model, data\)`; expected .*without arg": option(
         "validation", lambda _: lambda model, data: {"loss": 1.0}
     ),
-    r"`validation.run` has the signature `\(self\)`; expected `run\(": option(
+    r"`validation.run` is .*\(self\)`; expected .*`validation.run\(session": option(
         "validation", lambda _: SimpleNamespace(run=lambda self: {})
     ),
     "`model` is <class .*expected the tf.keras or tf_keras model": option(

@@ -53,25 +53,39 @@ def test_mirrored_variables_are_refused(keras: Any, tmp_path: Path) -> None:
 
 
 def test_estimators_under_strategies(keras: Any, tmp_path: Path) -> None:
-    """One that mirrors variables is refused; one that does not is carried."""
+    """One that mirrors variables carries hooks only; one that does not carries all."""
     history = keras.callbacks.History()
     begun: list[int] = []
     begins = callback_of(keras, on_train_begin=lambda self, logs: begun.append(0))
 
-    def train(strategy: Any) -> None:
+    def train(strategy: Any, guests: list[Any]) -> Any:
         config = estimators.RunConfig(
             str(tmp_path / type(strategy).__name__), train_distribute=strategy
         )
-        hooks = hb.as_hooks([begins, history], steps_per_epoch=2, epochs=2)
-        estimators.Estimator(bare_model_fn, config=config).train(
-            train_input, hooks=hooks
-        )
+        estimator = estimators.Estimator(bare_model_fn, config=config)
+        hooks.extend(hb.as_hooks(guests, steps_per_epoch=2, epochs=2))
+        return estimator.train(train_input, hooks=hooks, steps=9)
 
+    hooks: list[Any] = []
+    # Not collectives: those of two graphs in one process would share their keys.
+    reduction = tf.distribute.ReductionToOneDevice()
+    mirrored = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction)
     with pytest.raises(errors.RefusedError, match=r"`Functions`.*`MirroredStrategy`"):
-        train(tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]))
+        train(mirrored, [begins, history])
     assert begun == []
-    train(tf.distribute.OneDeviceStrategy("cpu:0"))
-    assert len(history.history["loss"]) == 2
+    hooks.clear()
+    # The epochs of hooks only cost one read of the global step, and no state.
+    fetched: list[Any] = []
+    hook = hook_of(
+        before_run=lambda self, run: fetched.append(hooks[-1].before_run(run).fetches)
+    )
+    estimator = train(mirrored, [hook])
+    assert estimator.get_variable_value("global_step") == len(fetched) == 4
+    assert all(each.dtype == tf.int64 for each in fetched)  # the step, no loss
+    assert not list(tmp_path.rglob("*.json"))
+    hooks.clear()
+    train(tf.distribute.OneDeviceStrategy("cpu:0"), [begins, history])
+    assert len(history.history["loss"]) == 2 and list(tmp_path.rglob("*.json"))
 
 
 def test_a_mirrored_learning_rate_alone_is_refused(keras: Any) -> None:
