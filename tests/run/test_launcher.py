@@ -228,7 +228,7 @@ BAD = {
         "--dry_run and --v1; expected one of them: nothing is run",
     ),
     "two_behaviours": (["--v1", "--v2", "fine.py"], "--v1 and --v2"),
-    "keras_4": (["--keras=4", "fine.py"], "--keras: received '4'"),
+    "keras_4": (["--keras=4", "fine.py"], "--keras: invalid choice: '4'"),
 }
 
 
