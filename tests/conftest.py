@@ -56,12 +56,16 @@ def pytest_collection_modifyitems(
 
     A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
     runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
-    plays no part, runs beside TensorFlow 2.16 and later only.
+    plays no part, runs beside TensorFlow 2.16 and later only. So does a test or a case
+    marked `one_tensorflow`: another one of its kind runs on TF 2.15 too.
     """
     is_fast = config.getoption("--fast")
 
     def is_left_out(item: pytest.Item) -> bool:
-        if len(FLAVOURS) == 1 and _of_module(item, "ONE_TENSORFLOW"):
+        if len(FLAVOURS) == 1 and (
+            _of_module(item, "ONE_TENSORFLOW")
+            or item.get_closest_marker("one_tensorflow") is not None
+        ):
             return True
         case = getattr(item, "callspec", None)
         values = [] if case is None else case.params.values()
