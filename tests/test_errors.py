@@ -14,6 +14,7 @@ from source_trees import Nodes, nodes_of, sources
 
 from hookbridge import errors
 
+ONE_TENSORFLOW = True
 ALL = [
     cls
     for _, cls in inspect.getmembers(errors, inspect.isclass)

@@ -54,7 +54,7 @@ def _containers(inner: Any) -> Any:
     )
 
 
-@SETTINGS
+@hypothesis.settings(SETTINGS, max_examples=30)
 @given(st.recursive(PLAIN | ARRAYS, _containers, max_leaves=12))
 def test_state_is_read_back_as_it_was(value: Any) -> None:
     arrays: dict[str, Any] = {}

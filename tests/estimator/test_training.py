@@ -16,6 +16,8 @@ from hook_fetching import hook_of
 
 import hookbridge as hb
 
+ONE_TENSORFLOW = True  # 2.15 has the package itself
+
 v1 = tf.compat.v1
 CANNED = [  # each kind once, both namespaces
     ("v1", "BaselineClassifier"),

@@ -76,7 +76,7 @@ def test_add_loss_masking_and_metrics_made_in_layers(keras: Any) -> None:
             [
                 keras.Input((6,), dtype="int32"),
                 keras.layers.Embedding(5, 4, mask_zero=True, name="embedding"),
-                keras.layers.LSTM(3, name="lstm"),
+                keras.layers.SimpleRNN(3, name="memory"),
                 Penalty(name="penalty"),
                 keras.layers.Dense(1, name="out"),
             ]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
+from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge.testing import EventLog, RecordingHook
@@ -101,11 +98,12 @@ def test_a_loop_without_a_step_is_no_error(
     assert "NeverCalledError" not in capfd.readouterr().err
 
 
-def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
+def test_the_end_of_the_process_tells_it(fork_server: ForkServer) -> None:
     code = """
         import atexit, sys, threading
         atexit.register(print, "the user's first")
-        sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers"]
+        sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers",
+                        "tests/helpers"]
         import tensorflow as tf
         from test_silence import custom_loop
         kept = custom_loop(tf.keras, ends=False)
@@ -115,14 +113,7 @@ def test_the_end_of_the_process_tells_it(repo_root: Path) -> None:
         atexit.register(lambda: sys.stderr.flush())
         print("all done")
         """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=repo_root,
-        env={**os.environ, "PYTHONPATH": str(repo_root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = fork_server.run("-c", textwrap.dedent(code))
     lines = ["all done", "thread", "the user's last", "the user's first"]
     assert done.stdout.splitlines() == lines
     # What Python itself says of a failed end.

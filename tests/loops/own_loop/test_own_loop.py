@@ -17,6 +17,8 @@ import hookbridge as hb
 from hookbridge.cluster import ClusterConfig
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
+ONE_KERAS = True
+
 v1: Any = tf.compat.v1
 train: Any = v1.train
 
@@ -324,6 +326,7 @@ def test_an_orbit_controller_trains_with_guests(keras2: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_the_example_runs(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:

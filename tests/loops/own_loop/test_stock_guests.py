@@ -14,23 +14,13 @@ from own_training import in_fit, in_own_loop
 
 from hookbridge import errors
 
+ONE_KERAS = True
+
 pytestmark = pytest.mark.slow
 
 
 def ends_the_loop(row: hooks.Row) -> bool:
     return row.name == "StopAtStepHook" or ".stop_if_" in row.name
-
-
-def check_together(keras: Any, rows: Any, folder: Path, strategy: Any) -> None:
-    """Runs the stock hooks of all rows in one loop."""
-    made = []
-    for row in rows:
-        own = folder / row.name
-        own.mkdir(parents=True)
-        made.append((row, row.make(own, "fit"), own))
-    in_own_loop(keras, [hook for _, hook, _ in made], strategy=strategy)
-    for row, hook, own in made:
-        assert row.check(hook, own, "fit"), row.name
 
 
 def test_hooks(keras: Any, keras2: Any, tmp_path: Path) -> None:
@@ -49,9 +39,15 @@ def test_hooks(keras: Any, keras2: Any, tmp_path: Path) -> None:
         else:
             with pytest.raises(errors.RefusedError, match=row.refused):
                 in_own_loop(keras, hook)
-    check_together(keras, together, tmp_path / "one", None)
-    if keras is keras2:
-        check_together(keras, together, tmp_path / "two", hosts.mirrored())
+    made = []
+    for row in together:
+        own = tmp_path / row.name
+        own.mkdir(parents=True)
+        made.append((row, row.make(own, "fit"), own))
+    strategy = hosts.mirrored() if keras is keras2 else None
+    in_own_loop(keras, [hook for _, hook, _ in made], strategy=strategy)
+    for row, hook, own in made:
+        assert row.check(hook, own, "fit"), row.name
 
 
 def files(folder: Path) -> set[str]:

@@ -69,6 +69,7 @@ def assert_towers_train_as_one(model_fn: Any, towers: int) -> tuple[Any, Any]:
     return losses, values
 
 
+@pytest.mark.one_tensorflow
 def test_towers_give_the_losses_and_weights_of_one() -> None:
     """With every optimizer, each on variables of its own."""
 
