@@ -33,6 +33,8 @@ class PrivateName(NamedTuple):
 _TABLE = """
 lookup_ops = tensorflow.python.ops.lookup_ops
     lookup tables of `tf.contrib.lookup` that have no public name today
+distribute_config = tensorflow.python.distribute.distribute_config:DistributeConfig
+    `tf.contrib.distribute.DistributeConfig`, which has no public name today
 deprecated = tensorflow.python.util.deprecation:deprecated
     the decorator `tf.contrib.framework.deprecated`, which has no public name
 autograph_sources = tensorflow.python.autograph.pyct.inspect_utils

@@ -18,8 +18,8 @@ from hookbridge.estimator import revive, stand_ins
 from hookbridge.migrate.fates import OTHERS, PUBLIC
 from hookbridge.patching import assign
 
-# Private modules of TensorFlow 1 that are gone -> where their names are today.
-MOVED = {"tensorflow.python.estimator": "tensorflow_estimator.python.estimator"}
+# Private modules of TensorFlow 1 that are a package of their own today.
+ESTIMATOR = "tensorflow.python.estimator"
 # Private modules that still exist, but may use another Keras than the program's: the
 # names of `tf.compat.v1.layers` come before theirs.
 LAYERS = frozenset(
@@ -97,9 +97,7 @@ def find(dotted: str) -> Any:
     """The module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _of_keras(dotted)
-    return (
-        importlib.import_module(dotted) if dotted == PYTHON else _of_tensorflow(dotted)
-    )
+    return _of_tensorflow(dotted)
 
 
 @functools.cache
@@ -113,9 +111,9 @@ def _of_tensorflow(dotted: str) -> Any:
     try:
         real = importlib.import_module(dotted)
     except ModuleNotFoundError:
-        for prefix, place in MOVED.items():
-            if dotted == prefix or dotted.startswith(f"{prefix}."):
-                return importlib.import_module(place + dotted[len(prefix) :])
+        if f"{dotted}.".startswith(f"{ESTIMATOR}."):
+            place = dotted.replace("tensorflow", "tensorflow_estimator", 1)
+            return importlib.import_module(place)
         if dotted not in stand_ins.STAND_INS:
             raise
         return stand_ins.load(dotted)  # what Estimator itself gets
@@ -132,15 +130,14 @@ def _of_tensorflow(dotted: str) -> Any:
         if name.rpartition(".")[0] == dotted
     }
     if dotted == f"{PYTHON}.util.tf_export":
-        own["estimator_export"] = functools.partial(_estimator_export)
+        own["estimator_export"] = _estimator_export
     return _Private(dotted, (real, *public, v1), own)
 
 
 def _estimator_export() -> Any:
     """The decorator of Estimator's own code, which left TensorFlow with it."""
     revive.namespaces()
-    place = f"{MOVED[f'{PYTHON}.estimator']}.estimator_export"
-    return importlib.import_module(place).estimator_export
+    return _of_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 
 def keras2() -> str:

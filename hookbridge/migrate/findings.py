@@ -117,13 +117,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {
-            "target": self.target,
-            "files": self.files,
-            "verdicts": self.verdicts,
-            "findings": [asdict(f) for f in self.findings],
-            "unread": [asdict(u) for u in self.unread],
-        }
+        return {**asdict(self), "verdicts": self.verdicts}
 
 
 def sort_key(finding: Finding) -> tuple[int, str, int, int, int]:

@@ -35,16 +35,8 @@ def follow() -> None:
 
 
 def rewritten(source: str) -> str:
-    """The source of a function with its imports answered, each in its own lines."""
-    head = "if True:\n" if source[:1].isspace() else ""
-    lines = (head + source).splitlines(keepends=True)
-    for node, new in reversed(statements.changes(ast.parse(head + source))):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        before, after = (
-            lines[first][: node.col_offset],
-            lines[last][node.end_col_offset :],
-        )
-        answers = "; ".join(ast.unparse(ast.fix_missing_locations(m)) for m in new)
-        lines[first] = before + answers + after
-        lines[first + 1 : last + 1] = ["\n"] * (last - first)
-    return "".join(lines).removeprefix(head)
+    """The source of a function with its imports answered, if it has any."""
+    text = f"if True:\n{source}" if source[:1].isspace() else source
+    plain = ast.unparse(ast.parse(text))
+    new = ast.unparse(statements.replaced(ast.parse(text)))
+    return source if new == plain else new.removeprefix("if True:\n")

@@ -7,7 +7,6 @@ import sys
 import types
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
-from typing import Any
 
 from hookbridge.run import children, own_modules, tracebacks
 from hookbridge.run import world as worlds
@@ -59,14 +58,13 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
     if spec is not None:
         spec = ModuleSpec(spec.name, loader, origin=spec.origin)
         spec.has_location = True
-    space: dict[str, Any] = {
-        "__file__": located.file,
-        "__loader__": loader,
-        "__package__": spec.parent if spec else None,
-        "__spec__": spec,
-        "__builtins__": sys.modules["builtins"],
-    }
-    module.__dict__.update(space)
+    module.__dict__.update(
+        __file__=located.file,
+        __loader__=loader,
+        __package__=spec.parent if spec else None,
+        __spec__=spec,
+        __builtins__=sys.modules["builtins"],
+    )
     sys.modules["__main__"] = module
     with tracebacks.of_program_only():
         located.import_packages()

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 
 from hookbridge import errors
 from hookbridge.arguments import why_no_file
-from hookbridge.migrate.reading.libraries import OldLibraries, package_of
+from hookbridge.migrate.reading.libraries import is_old_library, package_of
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -135,7 +135,7 @@ class OwnCode:
 
     def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:
         self.folder = os.path.realpath(folder)
-        self._old_libraries = OldLibraries(old_libraries)
+        self._old_libraries = old_libraries
         paths = sysconfig.get_paths()
         places = [paths[name] for name in ("stdlib", "platstdlib", "purelib")]
         places += [paths["platlib"], site.getusersitepackages(), HERE]
@@ -162,7 +162,7 @@ class OwnCode:
 
     def is_old_library(self, file: str) -> bool:
         """Whether it is a file of an installed package that means TensorFlow 1."""
-        return file in self._old_libraries
+        return is_old_library(file, self._old_libraries)
 
     def is_of_program(self, file: str) -> bool:
         """Whether the program's author wrote it: it is of no library."""

@@ -17,7 +17,6 @@ from hookbridge.migrate.reading.modules import Module, read_module
 from hookbridge.migrate.reading.programs import means_old_alone, read_program
 from hookbridge.run import world as worlds
 from hookbridge.run.located import Launch, Located, OwnCode
-from hookbridge.run.lost_names import LateDistutils
 from hookbridge.run.statements import rewrite
 
 if TYPE_CHECKING:  # it imports TensorFlow
@@ -72,7 +71,7 @@ class Program:
 
     def _join(self, guests: str) -> None:
         """Loads the file of guests, which join every training from now on."""
-        from hookbridge.run.joining import estimators, fits, plain_sessions, sessions
+        from hookbridge.run.joining import estimators, fits, sessions
         from hookbridge.run.joining.guest_file import GuestFile
         from hookbridge.run.joining.joiner import Joiner
 
@@ -80,8 +79,8 @@ class Program:
         self._joiner = Joiner(GuestFile(guests), steps, is_own)
         if worlds.has_estimator(self.world):
             estimators.join(self._joiner)
-        for trainings in (sessions, fits, plain_sessions):
-            trainings.join(self._joiner)
+        sessions.join(self._joiner)
+        fits.join(self._joiner)
 
     def report(self) -> list[str]:
         """The lines to print at the end about guests from outside."""
@@ -150,5 +149,4 @@ def read(launch: Launch, located: Located) -> Program:
         launch, own, read_program([located.file, *located.others], own.roots())
     )
     sys.meta_path.insert(0, OwnFinder(program))
-    sys.meta_path.append(LateDistutils())
     return program

@@ -87,18 +87,17 @@ new = Imports(old=False)
 
 def rewrite(tree: ast.Module, old: bool) -> ast.Module:
     """Replaces the imports of TensorFlow in a module."""
-    new: ast.Module = _Rewriting().visit(tree)
+    new = replaced(tree)
     first = ast.ImportFrom(_HERE, [ast.alias("old" if old else "new", HELPER)], 0)
     place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
     new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
     return ast.fix_missing_locations(new)
 
 
-def changes(tree: ast.Module) -> list[tuple[ast.stmt, list[ast.stmt]]]:
-    """The imports of TensorFlow in a tree, each with what replaces it."""
-    rewriting = _Rewriting()
-    rewriting.visit(tree)
-    return rewriting.changes
+def replaced(tree: ast.Module) -> ast.Module:
+    """A tree whose imports of TensorFlow ask `HELPER`."""
+    new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
+    return new
 
 
 def _comes_first(statement: ast.stmt) -> bool:
@@ -113,7 +112,6 @@ class _Rewriting(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self._strict = False
-        self.changes: list[tuple[ast.stmt, list[ast.stmt]]] = []
 
     def visit_Try(self, node: ast.Try) -> Any:
         """Imports whose errors are caught here are strict."""
@@ -135,13 +133,10 @@ class _Rewriting(ast.NodeTransformer):
         for alias in node.names:
             if not _is_answered(alias.name):
                 statements.append(ast.Import([alias]))
-            elif alias.asname:
-                statements.append(_bind(alias.asname, self._call("module", alias.name)))
-            else:
-                statements.append(
-                    _bind(alias.name.partition(".")[0], self._call("root", alias.name))
-                )
-        self.changes.append((node, statements))
+                continue
+            call = self._call("module" if alias.asname else "root", alias.name)
+            bound = alias.asname or alias.name.partition(".")[0]
+            statements.append(_bind(bound, call))
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
@@ -157,7 +152,6 @@ class _Rewriting(ast.NodeTransformer):
             else:
                 call = self._call("name", node.module, alias.name)
                 statements.append(_bind(alias.asname or alias.name, call))
-        self.changes.append((node, statements))
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -6,13 +6,15 @@ TensorFlow, and what `import tensorflow` means in the program's own files.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hookbridge import compat, errors, extras
+from hookbridge import compat, errors, extras, patching
 from hookbridge.compat import LAST_WITH_KERAS2
 from hookbridge.migrate.reading.evidence import Evidence
 from hookbridge.migrate.reading.programs import Meaning, of_files
@@ -102,9 +104,9 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.run import coordinators, lost_names
+    from hookbridge.run import lost_names
 
-    coordinators.follow()
+    _end_coordinators_with_threads()
     lost_names.bring_back()
     if world.v1:
         logger = tf.get_logger()
@@ -115,6 +117,27 @@ def enter(world: World) -> None:
         logger.setLevel(level)
     if has_estimator(world):
         estimator.install()
+
+
+def _end_coordinators_with_threads() -> None:
+    """From now on the process waits for the threads of its coordinators at its end.
+
+    TensorFlow leaves them running, which now and then aborts a process that has done
+    its work (docs/decisions/0006).
+    """
+    import tensorflow as tf
+
+    from hookbridge.adapters.parameter_server.exit import end_with_threads
+
+    kind = tf.distribute.experimental.ParameterServerStrategy
+    plain = kind.__init__
+
+    @functools.wraps(plain)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        plain(self, *args, **named)
+        end_with_threads(self)
+
+    patching.InstanceMethods(kind, {"__init__": init}).install()
 
 
 def check_not_imported() -> None:

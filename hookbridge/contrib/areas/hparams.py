@@ -144,11 +144,8 @@ def _cast(name: str, of: type, value: Any) -> Any:
     failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
     if of is type(None):
         return value
-    kinds: tuple[Any, ...] = (numbers.Number,)
-    for kind in (str, bytes, bool, numbers.Integral):
-        if issubclass(of, kind):
-            kinds = (str, bytes) if kind in (str, bytes) else (kind,)
-            break
-    if not isinstance(value, kinds) or (isinstance(value, bool) and of is not bool):
+    kinds: tuple[Any, ...] = ((str, bytes), bool, numbers.Integral)
+    kind = next((one for one in kinds if issubclass(of, one)), numbers.Number)
+    if not isinstance(value, kind) or (isinstance(value, bool) and of is not bool):
         raise ValueError(failure)
     return of(value)

@@ -28,13 +28,14 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
         return self.initializer
 
 
-def index_table_from_tensor(mapping: Any, *args: Any, **kwargs: Any) -> Any:
-    """`tf.contrib.lookup.index_table_from_tensor`."""
-    ops = compat.private("lookup_ops")
-    return ops.index_table_from_tensor(mapping, *args, **kwargs)
+def _of_mapping(name: str) -> Any:
+    """A function of `tf.contrib.lookup` whose first argument was called `mapping`."""
+
+    def table(mapping: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(compat.private("lookup_ops"), name)(mapping, *args, **kwargs)
+
+    return table
 
 
-def index_to_string_table_from_tensor(mapping: Any, *args: Any, **kwargs: Any) -> Any:
-    """`tf.contrib.lookup.index_to_string_table_from_tensor`."""
-    ops = compat.private("lookup_ops")
-    return ops.index_to_string_table_from_tensor(mapping, *args, **kwargs)
+index_table_from_tensor = _of_mapping("index_table_from_tensor")
+index_to_string_table_from_tensor = _of_mapping("index_to_string_table_from_tensor")

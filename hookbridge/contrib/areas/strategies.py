@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Any
 
 import tensorflow as tf
@@ -35,10 +34,3 @@ def CollectiveAllReduceStrategy(
 ) -> Any:
     """`tf.contrib.distribute.CollectiveAllReduceStrategy`."""
     return _V1.experimental.MultiWorkerMirroredStrategy()
-
-
-DistributeConfig = collections.namedtuple(
-    "DistributeConfig",
-    ("train_distribute", "eval_distribute", "remote_cluster"),
-    defaults=(None, None, None),
-)

@@ -23,21 +23,16 @@ _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.M)
 MAX_FILES = 400
 
 
-class OldLibraries:
-    """Tells which files of installed packages mean TensorFlow 1.
+def is_old_library(file: str, named: Collection[str]) -> bool:
+    """Whether a file of an installed package means TensorFlow 1; `named` ones do.
 
     A file does if it has names that only TensorFlow 1 had and none that TensorFlow 2 or
     `tf.compat.v1` has. A file without either means what the rest of its package means.
     """
-
-    def __init__(self, named: Collection[str] = ()) -> None:
-        self._named = frozenset(named) | _KNOWN_OLD
-
-    def __contains__(self, file: str) -> bool:
-        package, folder = package_of(file)
-        if not package or package in _OTHERS:
-            return False
-        return package in self._named or _is_old(file, folder)
+    package, folder = package_of(file)
+    if not package or package in _OTHERS:
+        return False
+    return package in named or package in _KNOWN_OLD or _is_old(file, folder)
 
 
 @functools.cache

@@ -80,7 +80,7 @@ def parse(text: str) -> Notebook:
         borders.append(line)
         line += parts[-1].count("\n")
     cells, joined = (tuple(codes), tuple(borders), tuple(lines)), "".join(parts)
-    return Notebook(document, joined, *cells, *_layout(document, text))
+    return Notebook(document, joined, *cells, *_layout(text))
 
 
 def _source(cell: dict[str, Any], number: int) -> str:
@@ -118,12 +118,8 @@ def _parses(code: str) -> bool:
     return True
 
 
-def _layout(document: Any, text: str) -> tuple[dict[str, Any], str]:
-    """How the file writes its JSON; the form of nbformat if no form fits exactly."""
-    end = text[len(text.rstrip()) :]
-    for indent in (1, 2, 4, None):
-        for ascii_only in (False, True):
-            layout: dict[str, Any] = {"indent": indent, "ensure_ascii": ascii_only}
-            if json.dumps(document, **layout) + end == text:
-                return layout, end
-    return {"indent": 1, "ensure_ascii": False}, end
+def _layout(text: str) -> tuple[dict[str, Any], str]:
+    """How the file writes its JSON, and what follows it."""
+    indent = re.match(r"\{\n( +)", text)
+    layout = {"indent": len(indent[1]) if indent else None}
+    return {**layout, "ensure_ascii": text.isascii()}, text[len(text.rstrip()) :]

@@ -10,11 +10,7 @@ from hookbridge.migrate.reading.modules import Module, split_lines
 from hookbridge.migrate.reading.names import Import, canonical, imports
 
 # Root of a dotted name -> module, and the name it is usually imported as.
-_USUAL = {
-    "tf": ("tensorflow", "tf"),
-    "hookbridge": ("hookbridge", "hb"),
-    "lookup_ops": ("tensorflow.python.ops.lookup_ops", "lookup_ops"),
-}
+_USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
 
 
 def module_of(root: str) -> str:

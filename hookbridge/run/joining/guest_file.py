@@ -7,7 +7,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.record import records
 from hookbridge.training.user_file import find_guests, load_file
@@ -71,8 +70,3 @@ def _load(path: str) -> ModuleType:
 
 def _is_of_training(guest: Any) -> bool:
     return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
-
-
-def message_of(error: errors.HookBridgeError) -> str:
-    """The error, in one line, that ends a program whose guests cannot join."""
-    return f"hookbridge: run: {' '.join(str(error).split())}"

@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.cluster import ClusterConfig
-from hookbridge.run.joining.guest_file import GuestFile, message_of
+from hookbridge.run.joining.guest_file import GuestFile
 
 USAGE_ERROR = 2
 
@@ -107,7 +107,7 @@ class Joiner:
         try:
             return make()
         except errors.HookBridgeError as e:
-            print(message_of(e), file=sys.stderr)
+            print(f"hookbridge: run: {' '.join(str(e).split())}", file=sys.stderr)
             # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(USAGE_ERROR) from None
 

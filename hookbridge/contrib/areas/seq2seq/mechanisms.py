@@ -14,8 +14,11 @@ from hookbridge.contrib.areas.seq2seq.tensors import dimensions
 class AttentionMechanism:
     """The base class of all mechanisms: keys and values of a memory, and a mask.
 
-    `score_mask_value` is the score of the places after the end of a sequence.
+    `score_mask_value` is the score of the places after the end of a sequence. Variables
+    have the names of TensorFlow 1.
     """
+
+    _scope: str
 
     def __init__(
         self,
@@ -61,6 +64,15 @@ class AttentionMechanism:
         """The state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        """The alignments, which are the new state too."""
+        with tf.compat.v1.variable_scope(None, self._scope, [query]):
+            alignments = self._probability_fn(self._score(query), state)
+        return alignments, alignments
+
+    def _score(self, query: Any) -> Any:
+        raise NotImplementedError("_score")
+
     def _probability_fn(self, score: Any, previous_alignments: Any) -> Any:
         """The alignments of scores."""
         if self._mask is not None:
@@ -70,10 +82,9 @@ class AttentionMechanism:
 
 
 class BahdanauAttention(AttentionMechanism):
-    """`v * tanh(keys + query)`; with `normalize`, `v` has a factor and a bias too.
+    """`v * tanh(keys + query)`; with `normalize`, `v` has a factor and a bias too."""
 
-    Variables have the names of TensorFlow 1.
-    """
+    _scope = "bahdanau_attention"
 
     def __init__(
         self,
@@ -89,29 +100,23 @@ class BahdanauAttention(AttentionMechanism):
             num_units, True, memory, memory_sequence_length, *args, **kwargs
         )
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments, which are the new state too."""
-        v1 = tf.compat.v1
-        with v1.variable_scope(None, "bahdanau_attention", [query]):
-            query = self.query_layer(query) if self.query_layer else query
-            v = v1.get_variable("attention_v", [self._num_units], query.dtype)
-            total = self.keys + query[:, None]
-            if self._normalize:
-                start = v1.constant_initializer((1.0 / self._num_units) ** 0.5)
-                g = v1.get_variable("attention_g", (), query.dtype, start)
-                zeros = v1.zeros_initializer()
-                total += v1.get_variable("attention_b", v.shape, query.dtype, zeros)
-                v = g * v * tf.math.rsqrt(tf.reduce_sum(tf.square(v)))
-            score = tf.reduce_sum(v * tf.tanh(total), 2)
-            alignments = self._probability_fn(score, state)
-        return alignments, alignments
+    def _score(self, query: Any) -> Any:
+        v1, query = tf.compat.v1, self._query_layer(query)
+        v = v1.get_variable("attention_v", [self._num_units], query.dtype)
+        total = self.keys + query[:, None]
+        if self._normalize:
+            start = v1.constant_initializer((1.0 / self._num_units) ** 0.5)
+            g = v1.get_variable("attention_g", (), query.dtype, start)
+            zeros = v1.zeros_initializer()
+            total += v1.get_variable("attention_b", v.shape, query.dtype, zeros)
+            v = g * v * tf.math.rsqrt(tf.reduce_sum(tf.square(v)))
+        return tf.reduce_sum(v * tf.tanh(total), 2)
 
 
 class LuongAttention(AttentionMechanism):
-    """`keys * query`, with `scale` times a factor to train.
+    """`keys * query`, with `scale` times a factor to train."""
 
-    Variables have the names of TensorFlow 1.
-    """
+    _scope = "luong_attention"
 
     def __init__(
         self,
@@ -127,16 +132,13 @@ class LuongAttention(AttentionMechanism):
             num_units, False, memory, memory_sequence_length, *args, **kwargs
         )
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments, which are the new state too."""
+    def _score(self, query: Any) -> Any:
         v1 = tf.compat.v1
-        with v1.variable_scope(None, "luong_attention", [query]):
-            score = tf.matmul(query[:, None], self.keys, transpose_b=True)[:, 0]
-            if self._scale:
-                ones = v1.ones_initializer()
-                score = v1.get_variable("attention_g", (), query.dtype, ones) * score
-            alignments = self._probability_fn(score, state)
-        return alignments, alignments
+        score = tf.matmul(query[:, None], self.keys, transpose_b=True)[:, 0]
+        if self._scale:
+            ones = v1.ones_initializer()
+            score = v1.get_variable("attention_g", (), query.dtype, ones) * score
+        return score
 
 
 def _layer(units: int, name: str, dtype: Any) -> Any:
