@@ -122,7 +122,7 @@ def _of_tensorflow(dotted: str) -> Any:
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real))
     public = [getattr(v1, name) for part, name in PUBLIC.items() if part in dotted]
-    own = {
+    own: dict[str, Callable[[], Any]] = {
         name[len(dotted) + 1 :]: functools.partial(
             operator.attrgetter(living.removeprefix("tf.compat.v1.")), v1
         )

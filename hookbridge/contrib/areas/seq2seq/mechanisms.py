@@ -32,7 +32,7 @@ class AttentionMechanism:
         name: str | None = None,
     ) -> None:
         self._num_units, self._name = num_units, name
-        self._query_layer = None
+        self._query_layer: Any = None
         if has_query_layer:
             self._query_layer = _layer(num_units, "query_layer", dtype)
         self._memory_layer = _layer(num_units, "memory_layer", dtype)
