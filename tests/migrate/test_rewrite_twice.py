@@ -21,6 +21,7 @@ from hookbridge import migrate
 
 ONE_TENSORFLOW = True
 TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})
+RUN_PROGRAMS = PROGRAMS.parents[1] / "run" / "programs"
 CHANCE = int(os.environ.get("HOOKBRIDGE_EXAMPLES", "0"))
 FAST = settings(
     deadline=None,
@@ -128,8 +129,8 @@ def is_changed_once(folder: Path) -> bool:
     return is_changed
 
 
-@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.py")), ids=lambda p: p.stem)
-def test_a_second_rewrite_of_a_program_changes_nothing(path: Path) -> None:
-    first = migrate.rewrite(path.read_text("utf-8"))
-    second = migrate.rewrite(first.source)
-    assert second.source == first.source and not second.edits
+def test_a_second_rewrite_of_a_program_changes_nothing() -> None:
+    for path in (*PROGRAMS.glob("*.py"), *RUN_PROGRAMS.rglob("*.py")):
+        first = migrate.rewrite(path.read_text("utf-8"))
+        second = migrate.rewrite(first.source)
+        assert second.source == first.source and not second.edits, path

@@ -125,6 +125,8 @@ def _kinds(
 def _of_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[tuple[str, str, int]]:
+    # The datasets of `tensorflow.compat.v1` have their methods anyway.
+    has_v1 = "tf.compat.v1" in map(canonical, names.bound.values())
     for node in nodes:
         line = getattr(node, "lineno", 0)
         for one in imports(node):
@@ -136,7 +138,7 @@ def _of_nodes(
             if full is not None:
                 yield from _of_name(full, line, target)
             elif node.attr in _OLD_METHODS:
-                yield "old", f".{node.attr}()", line
+                yield "leftover" if has_v1 else "old", f".{node.attr}()", line
             elif node.attr == "value" and _is_dimension(node.value):
                 yield "needs_v1", "shape[...].value", line
         elif isinstance(node, ast.Call):
