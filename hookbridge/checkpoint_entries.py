@@ -87,8 +87,8 @@ def _slot(
 
     Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
     """
-    rest = name.partition("/")[2]
-    if not rest or getattr(model, "optimizer", None) is None:
+    scope, _, rest = name.partition("/")
+    if scope != getattr(getattr(model, "optimizer", None), "name", None):
         return None
     for weight in (v.name for v in variables if v.trainable):
         slot = None

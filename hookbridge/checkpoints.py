@@ -79,7 +79,8 @@ def restore(
 
     Args:
       model: a built Keras model of any flavour. If it is compiled, the slots of its
-        optimizer are made and restored too.
+        optimizer are made and restored too; those of optimizers that are attributes
+        of the model are, once these are built.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
       names: `{variable of the model: checkpoint entry}` for names that differ, or a
         function that takes the name of a variable and returns its entry, or None. It

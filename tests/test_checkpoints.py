@@ -228,3 +228,48 @@ def test_a_later_model_of_the_process_takes_every_slot(
     make().fit(x, y, batch_size=2, verbose=0, callbacks=hb.as_callbacks(saver))
     report = hb.checkpoints.restore(make(), str(tmp_path))
     assert not report.kept and not report.mismatched
+
+
+def test_optimizers_that_only_the_train_step_knows_are_saved_too(
+    keras: Any, tmp_path: Path
+) -> None:
+    """As in a GAN: each of two optimizers trains its part."""
+
+    class Gan(keras.Model):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = [keras.layers.Dense(1), keras.layers.Dense(1)]
+            self.first, self.second = (keras.optimizers.Adam(0.1) for _ in "ab")
+            self(hosts.X[:1])
+            for optimizer, part in zip(self.each, self.parts, strict=True):
+                optimizer.build(part.trainable_variables)
+
+        @property
+        def each(self) -> list[Any]:
+            return [self.first, self.second]
+
+        def call(self, inputs: Any) -> Any:
+            return self.parts[0](inputs) + self.parts[1](inputs)
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            for optimizer, part in zip(self.each, self.parts, strict=True):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(self(data[0]) ** 2)
+                weights = part.trainable_variables
+                gradients = tape.gradient(loss, weights)
+                optimizer.apply_gradients(zip(gradients, weights, strict=True))
+            return {"loss": loss}
+
+    def slots(model: Any) -> list[Any]:
+        return [np.asarray(v) for one in model.each for v in one.variables]
+
+    keras.backend.clear_session()
+    model = Gan()
+    model.compile()
+    saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=100)
+    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks([saver]))
+    keras.backend.clear_session()
+    later = Gan()
+    hb.checkpoints.restore(later, str(tmp_path))
+    for got, expected in zip(slots(later), slots(model), strict=True):
+        np.testing.assert_array_equal(got, expected)

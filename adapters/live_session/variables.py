@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import tensorflow as tf
@@ -91,17 +92,24 @@ def learning_rate_variable(optimizer: Any) -> Any:
     return rate if isinstance(rate, tf.Variable) else None
 
 
-def _optimizer_variables(optimizer: Any) -> list[Any]:
+def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
+    """The variables of an optimizer and its learning rate, with their names."""
     variables = getattr(optimizer, "variables", ())
-    return list(variables() if callable(variables) else variables)
+    rate = learning_rate_variable(optimizer)
+    every = [*(variables() if callable(variables) else variables)]
+    every += [] if rate is None else [rate]
+    # Keras 2 names some slots without the optimizer, or with a number. The variable of
+    # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
+    own = rf"^{re.escape(getattr(optimizer, 'name', ''))}(_\d+)?/"
+    return [(v, f"{scope}/{re.sub(own, '', _name_of(v))}") for v in every]
 
 
 def model_variables(model: Any) -> list[ModelVariable]:
-    """Every variable of a model, its optimizer and its metrics, each once."""
+    """Every variable of a model, its optimizers and its metrics, each once."""
     optimizer = getattr(model, "optimizer", None)
-    scope = f"{getattr(optimizer, 'name', 'optimizer')}/"
-    rate = learning_rate_variable(optimizer)
-    of_optimizer = [*_optimizer_variables(optimizer), *([] if rate is None else [rate])]
+    # Those of a GAN, say, are attributes that only its own `train_step` knows.
+    others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
+    optimizers = [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = {id(tf_variable(v)) for v in of_metrics}
     of_model = [*model.weights, *model.variables]
@@ -109,9 +117,7 @@ def model_variables(model: Any) -> list[ModelVariable]:
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
-        # Keras 2 names some slots without the optimizer. The variable of the rate must
-        # not be `learning_rate:0`: that is the tensor that hooks feed.
-        *((v, scope + _name_of(v).removeprefix(scope)) for v in of_optimizer),
+        *(pair for one in optimizers for pair in _optimizer_variables(*one)),
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
