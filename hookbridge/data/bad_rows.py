@@ -90,8 +90,9 @@ def _reason(transform: Transform, row: Any) -> str | None:
 
 
 def tidied(message: str) -> str:
-    """The part of an error of `tf.data` that is about the data."""
+    """An error of TensorFlow without the places of its ops."""
     text = " ".join(message.split())
+    text = re.sub(r" Detected at node .* Node: '\S+'", "", text)
     text = re.sub(r"\s*\[\[\{\{node .*", "", text)
     text = re.sub(r"\s*\[Op:\w+\].*", "", text)
     text = re.sub(r"^\{\{function_node .*?\}\}\s*", "", text)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
+from hookbridge.data.bad_rows import tidied
 
 v1 = tf.compat.v1
 
@@ -178,3 +179,12 @@ def test_files_of_any_file_system_and_plain_csv(tmp_path: Path) -> None:
 def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(hb.errors.InvalidArgumentError, match=message):
         make()
+
+
+def test_an_error_leaves_out_where_its_ops_were_made() -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        checked = tf.debugging.check_numerics(float("nan"), "the loss")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="defined at") as error:
+            session.run(checked)
+    text = "Graph execution error: the loss : Tensor had NaN values."
+    assert tidied(error.value.message) == text
