@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from commands import hookbridge, weights
-from fork_server import ForkServer
+from commands import weights
 
 from hookbridge import compat, errors
 from hookbridge.cli import main
@@ -43,8 +42,18 @@ def dataset_fn(dataset, mode):
 
     return dataset.map(parse)
 """
+
+
+def in_graphs(text: str) -> str:
+    """The file with a model and an optimizer that a graph can have in this process."""
+    text = text.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
+    keras2 = "tf_keras" if compat.tf_version() >= (2, 16) else "keras"
+    # The first line of the file is empty.
+    return f"import {keras2} as keras2" + text.replace("tf.keras", "keras2")
+
+
 JOB = GOOD.format(units=3, scale=1.0)
-V1_JOB = JOB.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
+V1_JOB = in_graphs(JOB)
 ROWS = "1,2,0\n3,4,1\n5,6,2\n7,8,1\n"
 
 
@@ -206,24 +215,24 @@ def test_optimizers_that_no_graph_has(keras: Any) -> None:
             GraphOptimizer(ModelDefinition(module))
 
 
+@pytest.fixture
 def train(
-    server: ForkServer, folder: Path, loop: str, *flags: str, rows: str = ROWS
-) -> subprocess.CompletedProcess[str]:
-    if not (folder / "job.py").exists():
-        (folder / "job.py").write_text(JOB)
-    (folder / "rows.csv").write_text(rows)
-    return hookbridge(
-        server,
-        *("train", "--model_def=job.py", f"--loop={loop}", "--train_files=rows.csv"),
-        *("--model_dir=m", "--train_batch_size=2", "--epochs=2", *flags),
-        folder=folder,
-    )
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Trains in a loop; gives the exit code, what is printed, and the one message."""
+    monkeypatch.chdir(tmp_path)
 
+    def run(text: str, rows: str, loop: str, *flags: str) -> tuple[int, str, str]:
+        Path("job.py").write_text(text if loop == "fit" else in_graphs(text))
+        Path("rows.csv").write_text(rows)
+        words = ["job.py", f"--loop={loop}", "--train_files=rows.csv", "--model_dir=m"]
+        code = main(["train", *words, "--train_batch_size=2", "--epochs=2", *flags])
+        out, err = capsys.readouterr()
+        lines = [x for x in err.splitlines() if x.startswith("hookbridge: ")]
+        assert len(lines) == 1, err
+        return code, out, lines[0]
 
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [x for x in done.stderr.splitlines() if x.startswith("hookbridge: ")]
-    assert len(lines) == 1, done.stderr
-    return lines[0]
+    return run
 
 
 BROKEN = ROWS + "9,nine,0\n" + ROWS
@@ -240,27 +249,22 @@ FAILED_RUNS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", FAILED_RUNS)
-def test_a_run_that_fails(case: str, tmp_path: Path, fork_server: ForkServer) -> None:
+def test_a_run_that_fails(case: str, train: Any) -> None:
     loops, text, rows, message = FAILED_RUNS[case]
-    (tmp_path / "job.py").write_text(text)
     for loop in loops:
-        flags = (f"--model_dir={loop}",)
-        done = train(fork_server, tmp_path, loop, *flags, rows=rows)
-        assert done.returncode == 1, done.stderr
-        assert message in last_line(done)
+        code, _, line = train(text, rows, loop, f"--model_dir={loop}")
+        assert code == 1 and message in line
         if case == "nan":
-            assert weights(tmp_path / loop)["global_step"] == 0  # saved before it
+            assert weights(Path(loop))["global_step"] == 0  # saved before it
 
 
-@pytest.mark.slow
-def test_bad_rows_are_skipped(tmp_path: Path, fork_server: ForkServer) -> None:
-    done = train(fork_server, tmp_path, "estimator", "--bad_rows=skip", rows=BROKEN)
-    assert done.returncode == 0, done.stderr
-    assert "skipped rows.csv, line 5" in last_line(done)
-    assert "skipped      1 rows" in done.stdout
-    assert "global_step=8" in done.stdout  # 8 rows, 2 in a batch, 2 epochs
+def test_bad_rows_are_skipped(train: Any) -> None:
+    code, out, line = train(JOB, BROKEN, "estimator", "--bad_rows=skip")
+    assert code == 0
+    assert "skipped rows.csv, line 5" in line
+    assert "skipped      1 rows" in out
+    assert "global_step=8" in out  # 8 rows, 2 in a batch, 2 epochs
 
 
 @contextlib.contextmanager
@@ -279,16 +283,14 @@ def small_disk(folder: Path, size: str) -> Iterator[bool]:
 
 
 @pytest.mark.slow
-def test_a_full_disk(tmp_path: Path, fork_server: ForkServer) -> None:
+def test_a_full_disk(train: Any) -> None:
     # One checkpoint is 3.6 MB: weights and two slots of each.
-    (tmp_path / "job.py").write_text(GOOD.format(units=100_000, scale=1.0))
-    with small_disk(tmp_path / "m", "5m") as is_mounted:
+    with small_disk(Path("m"), "5m") as is_mounted:
         if not is_mounted:
             pytest.skip("no file system can be mounted here")
-        done = train(fork_server, tmp_path, "towers")
-        assert done.returncode == 1, done.stderr
-        line = last_line(done)
+        code, _, line = train(GOOD.format(units=100_000, scale=1.0), ROWS, "towers")
+        assert code == 1
         assert "--model_dir=m cannot be written: no space is left there" in line
         assert "The last whole checkpoint is m/model.ckpt-0." in line
-        assert tf.train.latest_checkpoint(str(tmp_path / "m")).endswith("ckpt-0")
-        assert weights(tmp_path / "m")["global_step"] == 0  # it can be read
+        assert tf.train.latest_checkpoint("m").endswith("ckpt-0")
+        assert weights(Path("m"))["global_step"] == 0  # it can be read

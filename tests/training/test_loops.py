@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from commands import DIGITS, ROOT, hookbridge, printed, weights
 from fork_server import ForkServer
+from listing import LISTING
 
 from hookbridge import compat
 from hookbridge.loops.tasks.local_cluster import LocalCluster
@@ -23,113 +24,85 @@ from hookbridge.training.user_file import load_file
 
 LOOPS = ("fit", "towers", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
-# The model of the example, with guests that note what they see.
-NOTED = """
-import json
-import os
-import sys
-
-sys.path.insert(0, {examples!r})
-from digits_keras import *
-
-import tensorflow as tf
-
-
-def note(**values):
-    with open(os.environ["NOTES"], "a") as file:
-        print(json.dumps(values), file=file)
-
-
-class Notes(tf.keras.callbacks.Callback):
-    def on_train_begin(self, logs=None):
-        wanted = ("batch_size", "epochs", "saved_model_path", "checkpoint_path")
-        note(event="params", **{{name: self.params.get(name) for name in wanted}})
-
-    def on_train_batch_end(self, batch, logs=None):
-        note(event="step", accuracy=float(logs["accuracy"]))
-
-    def on_epoch_end(self, epoch, logs=None):
-        note(event="epoch", epoch=epoch, **{{k: float(v) for k, v in logs.items()}})
-
-    def on_test_begin(self, logs=None):
-        note(event="test")
-
-    def on_predict_batch_end(self, batch, logs=None):
-        note(event="predict", shape=list(logs["predictions"].shape))
-
-
-class Losses(tf.compat.v1.train.SessionRunHook):
-    def before_run(self, context):
-        return tf.compat.v1.train.SessionRunArgs(["loss:0", "learning_rate:0"])
-
-    def after_run(self, context, values):
-        loss, rate = values.results
-        note(event="loss", loss=float(loss), learning_rate=float(rate))
-
-
-def callbacks():
-    return [Notes()]
-
-
-def hooks():
-    return [Losses()]
-"""
-
-# The same model, in a file that sets up the devices of two towers.
+EPOCHS = 6  # the stopper ends the training after the third
+SERVERS = ("--num_workers=2", "--num_ps=1")
+CLUSTERS = [
+    "fit with servers",
+    pytest.param("towers with servers", marks=pytest.mark.one_tensorflow),
+]
+# A file that sets up the devices of two towers, before another file's model.
 CHOOSES = """
 import sys
-
-sys.path.insert(0, {examples!r})
-from digits_keras import *
 
 import tensorflow as tf
 
 (cpu, *_) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(
     cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+sys.path.insert(0, {folder!r})
+from {name} import *
 """
 
 
+class Run(NamedTuple):
+    """What one command printed, and what its guests noted."""
+
+    results: dict[str, float]
+    notes: list[dict[str, Any]]
+    err: str
+
+    def values(self, *names: str) -> list[Any]:
+        """The values of each note that has the first name."""
+        notes = [note for note in self.notes if names[0] in note]
+        many = [tuple(note[name] for name in names) for note in notes]
+        return many if len(names) > 1 else [value for (value,) in many]
+
+
+class Job:
+    """A definition file, and the folder of its data and results."""
+
+    def __init__(self, folder: Path, server: ForkServer) -> None:
+        self.folder = folder
+        self._server = server
+        (folder / "listing.py").write_text(LISTING)
+        rows = DIGITS.read_text().splitlines(keepends=True)
+        for name, count in (("few", 300), ("whole", 288)):  # of batches of 32
+            (folder / f"{name}.csv").write_text("".join(rows[: 1 + count]))
+        (folder / "uploads").mkdir()
+
+    def run(
+        self, command: str, model: str, loop: str, *flags: str, file: str = "listing"
+    ) -> Run:
+        notes = self.folder / f"{command}-{model}-{loop}.jsonl"
+        done = hookbridge(
+            self._server,
+            *(command, f"--model_def={file}.py", f"--loop={loop}", "--header_lines=1"),
+            *(f"--model_dir={self.folder / model}", *flags),
+            folder=self.folder,
+            NOTES=str(notes),
+            UPLOADS=str(self.folder / "uploads"),
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = notes.read_text().splitlines() if notes.exists() else []
+        return Run(printed(done), [json.loads(line) for line in lines], done.stderr)
+
+    def train(self, loop: str, *flags: str, data: str = "few", **options: Any) -> Run:
+        files = (f"--train_files={data}.csv", f"--eval_files={data}.csv")
+        words = (*files, *flags, f"--epochs={EPOCHS}", "--seed=3")
+        model = options.pop("model", loop)
+        return self.run("train", model, loop, *words, **options)
+
+
 @pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Any:
-    """Trains, evaluates and predicts in each loop; `{loop: (folder, results)}`."""
-    folder = tmp_path_factory.mktemp("loops")
-    file = folder / "noted.py"
-    file.write_text(NOTED.format(examples=str(ROOT / "examples")))
-    (folder / "few.csv").write_text(
-        "".join(DIGITS.read_text().splitlines(keepends=True)[:301])
-    )
-    found = {}
-    for loop in LOOPS:
-        model_dir = folder / loop
-        common = (f"--model_def={file}", f"--loop={loop}", f"--model_dir={model_dir}")
-        data = f"{folder}/few.csv"
-        results = {}
-        for command, *flags in (
-            ("train", f"--train_files={data}", f"--eval_files={data}", "--epochs=2"),
-            ("evaluate", f"--eval_files={data}"),
-            ("predict", f"--predict_files={data}"),
-        ):
-            if loop == "estimator" and command != "train":
-                continue  # `towers` has the same Estimator for these
-            seed = "--seed=3"
-            notes = folder / f"{loop}-{command}.jsonl"
-            arguments = (command, *common, *flags, "--header_lines=1", seed)
-            done = hookbridge(fork_server, *arguments, NOTES=str(notes))
-            assert done.returncode == 0, done.stdout + done.stderr
-            lines = [json.loads(line) for line in notes.read_text().splitlines()]
-            results[command] = (printed(done), lines, done.stderr)
-        found[loop] = (model_dir, results)
-    return found
+def job(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Job:
+    return Job(tmp_path_factory.mktemp("loops"), fork_server)
 
 
-def _events(noted: Any, loop: str, command: str, event: str) -> list[dict[str, Any]]:
-    lines = noted[loop][1][command][1]
-    return [
-        {k: v for k, v in each.items() if k != "event"}
-        for each in lines
-        if each["event"] == event
-    ]
+@pytest.fixture(scope="module")
+def trained(job: Job) -> dict[str, Run]:
+    """The training in each loop, in one process."""
+    return {loop: job.train(loop) for loop in LOOPS}
 
 
 @pytest.mark.parametrize(
@@ -165,35 +138,56 @@ def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS[1:])
-def test_the_loops_train_alike(noted: Any, loop: str) -> None:
+def test_the_loops_train_alike(job: Job, trained: dict[str, Run]) -> None:
     """The same weights, events and logs as in `fit`."""
-    fit, other = (weights(noted[each][0]) for each in ("fit", loop))
-    assert fit["global_step"] == other["global_step"] == 20  # ceil(300 / 32) * 2
-    for name in WEIGHTS:
-        np.testing.assert_allclose(other[name], fit[name], atol=2e-5)
-    for event, count in (("loss", 20), ("step", 20), ("epoch", 2)):
-        native, ours = (_events(noted, each, "train", event) for each in ("fit", loop))
-        assert len(native) == len(ours) == count
-        for one, two in zip(native, ours, strict=True):
-            assert one.keys() <= two.keys()
-            assert {k: two[k] for k in one} == pytest.approx(one, rel=1e-4)
+    fit, trained_weights = trained["fit"], weights(job.folder / "fit")
+    for loop in LOOPS[1:]:
+        other, found = trained[loop], weights(job.folder / loop)
+        assert found["global_step"] == trained_weights["global_step"] == 30
+        for name in WEIGHTS:
+            np.testing.assert_allclose(found[name], trained_weights[name], atol=2e-5)
+        for name, count in (("loss", 30), ("accuracy", 30), ("logs", 3)):
+            native, ours = fit.values(name), other.values(name)
+            assert len(native) == len(ours) == count
+            for one, two in zip(native, ours, strict=True):
+                if name == "logs":
+                    assert one.keys() <= two.keys()
+                    two = {key: two[key] for key in one}
+                assert two == pytest.approx(one, rel=1e-4)
 
 
 @pytest.mark.slow
-def test_towers_of_fit_train_as_one_device(
-    noted: Any, fork_server: ForkServer, tmp_path: Path
+@pytest.mark.parametrize("loop", [*LOOPS, *CLUSTERS])
+def test_the_listing_runs_as_it_stands(
+    loop: str, job: Job, trained: dict[str, Run]
 ) -> None:
-    file, (folder, _) = tmp_path / "chooses.py", noted["fit"]
-    file.write_text(CHOOSES.format(examples=str(ROOT / "examples")))
-    done = hookbridge(
-        fork_server,
-        *("train", f"--model_def={file}", "--loop=fit", "--num_towers=2"),
-        *(f"--train_files={folder.parent}/few.csv", "--header_lines=1"),
-        *("--epochs=2", "--seed=3", f"--model_dir={tmp_path / 'model'}"),
-    )
-    assert done.returncode == 0, done.stderr
-    one, two = weights(folder), weights(tmp_path / "model")
+    """In each loop it stops at the end of an epoch, with the rates that it sets."""
+    if loop in LOOPS:
+        run = trained[loop]
+    else:
+        sync = ("--sync",) if "towers" in loop else ()
+        kind = loop.partition(" ")[0]
+        run = job.train(kind, *SERVERS, *sync, data="whole", model=loop)
+    versions, rates = run.values("version"), run.values("rate")
+    assert max(versions) >= 10  # it does not begin again in each epoch
+    assert {tuple(names) for names in run.values("summary")} == {("accuracy", "loss")}
+    assert run.values("uploaded") == [True]
+    places = run.values("version", "batch", "size")
+    assert {size for _, _, size in places} == {32}
+    if loop in LOOPS:
+        assert [place[:2] for place in places] == [(v, v % 10) for v in range(30)]
+        assert rates == [0.01] * 12 + [0.001] * 18
+    else:
+        assert run.results["global_step"] < EPOCHS * 9
+        assert set(rates) == {0.01, 0.001}
+
+
+@pytest.mark.slow
+def test_towers_of_fit_train_as_one_device(job: Job, trained: dict[str, Run]) -> None:
+    text = CHOOSES.format(folder=str(job.folder), name="listing")
+    (job.folder / "chooses.py").write_text(text)
+    job.train("fit", "--num_towers=2", model="two", file="chooses")
+    one, two = weights(job.folder / "fit"), weights(job.folder / "two")
     assert two["global_step"] == one["global_step"]
     for name in WEIGHTS:
         np.testing.assert_allclose(two[name], one[name], atol=2e-5)
@@ -217,67 +211,53 @@ def test_a_fit_of_keras_3_with_servers_is_refused(
 
 
 @pytest.mark.slow
-def test_an_older_keras_optimizer_trains_alike(
-    noted: Any, fork_server: ForkServer, tmp_path: Path
-) -> None:
-    file = tmp_path / "older.py"
-    text = CHOOSES.format(examples=str(ROOT / "examples"))
+def test_an_older_keras_optimizer_trains_alike(job: Job) -> None:
+    text = CHOOSES.format(folder=str(ROOT / "examples"), name="digits_keras")
     older = "def optimizer():\n    return tf.keras.optimizers.legacy.SGD(0.1)\n"
-    file.write_text(f"{text}\n\n{older}")
+    (job.folder / "older.py").write_text(f"{text}\n\n{older}")
     found = {}
     for loop in ("fit", "towers"):
-        done = hookbridge(
-            fork_server,
-            *("train", str(file), f"--loop={loop}", f"--job-dir={tmp_path / loop}"),
-            *(f"--data_dir={noted['fit'][0].parent}/few.csv", "--header_lines=1"),
-            *("--max_steps=5", "--seed=3", "--num_gpus=1"),
-        )
-        assert done.returncode == 0, done.stderr
-        found[loop] = weights(tmp_path / loop, WEIGHTS)
+        flags = ("--data_dir=few.csv", "--max_steps=5", "--seed=3", "--num_gpus=1")
+        job.run("train", f"older {loop}", loop, *flags, file="older")
+        found[loop] = weights(job.folder / f"older {loop}", WEIGHTS)
     for name in WEIGHTS:
         np.testing.assert_allclose(found["towers"][name], found["fit"][name], atol=2e-5)
 
 
 @pytest.mark.slow
-def test_params_progress_and_report(noted: Any) -> None:
-    for loop, (folder, results) in noted.items():
-        (params,) = _events(noted, loop, "train", "params")
-        assert params == {
-            "batch_size": 32,
-            "epochs": 2,
-            "saved_model_path": f"{folder}/saved_model",
-            "checkpoint_path": str(folder),
-        }
+def test_params_progress_and_report(job: Job, trained: dict[str, Run]) -> None:
+    for loop, run in trained.items():
+        folder = job.folder / loop
+        assert run.values("params") == [
+            {
+                "batch_size": 32,
+                "epochs": EPOCHS,
+                "saved_model_path": f"{folder}/saved_model",
+                "checkpoint_path": str(folder),
+            }
+        ]
         # A pipe gets plain lines of progress, among them the first and the last one.
-        told = results["train"][2]
-        assert re.search(r"^epoch 2/2  step 20/20 .* loss \d", told, re.M), told
+        assert re.search(r"^epoch 3/6  step 30/60 .* loss \d", run.err, re.M), run.err
         page = (folder / "report.html").read_text("utf-8")
-        assert "Training of noted.py" in page and "epoch_loss" in page
+        assert "Training of listing.py" in page and "epoch_loss" in page
         assert "<script" not in page
 
 
 @pytest.mark.slow
-def test_evaluate_and_predict_drive_their_events(noted: Any) -> None:
-    (fit, *_), (found, *_) = (noted[each][1]["evaluate"] for each in LOOPS[:2])
-    assert found == pytest.approx(fit, rel=1e-4)
-    assert set(found) == {"loss", "accuracy", "global_step"}
-    for loop in LOOPS[:2]:
-        assert len(_events(noted, loop, "evaluate", "test")) == 1
-        batches = _events(noted, loop, "predict", "predict")
-        assert [each["shape"] for each in batches] == [[64, 10]] * 4 + [[44, 10]]
-
-
-@pytest.mark.slow
-def test_a_loop_goes_on_with_the_weights_of_another(
-    noted: Any, fork_server: ForkServer
+def test_each_loop_evaluates_and_predicts_with_the_weights_of_another(
+    job: Job, trained: dict[str, Run]
 ) -> None:
-    model_dir, _ = noted["towers"]
-    done = hookbridge(
-        fork_server,
-        *("evaluate", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
-        *(f"--model_dir={model_dir}", f"--eval_files={model_dir.parent}/few.csv"),
-        "--header_lines=1",
+    # `towers` has the Estimator of `estimator` for these.
+    loops = {"fit": "towers", "towers": "fit"}
+    fit, towers = (
+        job.run("evaluate", model, loop, "--eval_files=few.csv")
+        for loop, model in loops.items()
     )
-    assert done.returncode == 0, done.stderr
-    towers, *_ = noted["towers"][1]["evaluate"]
-    assert printed(done) == pytest.approx(towers, rel=1e-4)
+    assert towers.results == pytest.approx(fit.results, rel=1e-4)
+    assert set(fit.results) == {"loss", "accuracy", "global_step"}
+    assert fit.values("test") == towers.values("test") == [True]
+    (last, *_) = trained["fit"].values("logs")[::-1]
+    assert fit.results["loss"] == pytest.approx(last["val_loss"], rel=1e-4)
+    for loop, model in loops.items():
+        run = job.run("predict", model, loop, "--predict_files=few.csv")
+        assert run.values("predictions") == [[64, 10]] * 4 + [[44, 10]]

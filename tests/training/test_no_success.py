@@ -12,7 +12,7 @@ import tensorflow as tf
 from commands import keras_of_graphs
 from fork_server import ForkServer
 from idle_clock import idle_secs
-from test_bad_definitions import JOB, ROWS, V1_JOB
+from test_bad_definitions import JOB, ROWS, in_graphs
 
 from hookbridge.cli import main
 
@@ -46,9 +46,7 @@ def test_a_training_without_a_step_is_no_success(
 ) -> None:
     rows, text, flags, message = CASES[case]
     job, data = tmp_path / "job.py", tmp_path / "rows.csv"
-    if loop != "fit":
-        text = text.replace("keras.optimizers.Adam", "compat.v1.train.AdamOptimizer")
-    job.write_text(text)
+    job.write_text(text if loop == "fit" else in_graphs(text))
     data.write_text(rows)
     words = [str(job), f"--loop={loop}", f"--model_dir={tmp_path / 'model'}", *flags]
     if case != "empty":
@@ -78,7 +76,7 @@ def test_sigterm_saves_and_the_exit_code_says_so(
     job, data, folder = tmp_path / "job.py", tmp_path / "rows.csv", tmp_path / "model"
     made_a_step = tmp_path / "made_a_step"
     notes = NOTES_STEPS.format(str(made_a_step))
-    job.write_text((JOB if loop == "fit" else V1_JOB) + notes)
+    job.write_text((JOB if loop == "fit" else in_graphs(JOB)) + notes)
     data.write_text(ROWS)
     words = [f"--loop={loop}", f"--train_files={data}", f"--model_dir={folder}"]
     words += ["--train_steps=10000000", "--train_batch_size=2", "--no_progress"]
