@@ -100,7 +100,11 @@ def suites(
     command = [sys.executable, str(root / ".ci" / "suites.py")]
     command += [f"{name}={sys.executable}" for name in environments]
     return subprocess.run(
-        [*command, "--", *arguments], cwd=folder, capture_output=True, text=True
+        [*command, "--", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
     )
 
 

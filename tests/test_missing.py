@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge import compat, missing
@@ -48,11 +49,12 @@ def test_other_names_are_missed_as_before(module: object) -> None:
     assert not hasattr(module, "no_such_name")
 
 
-def test_it_is_told_of_a_tensorflow_that_is_imported_later() -> None:
+def test_it_is_told_of_a_tensorflow_that_is_imported_later(
+    launcher: ForkServer,
+) -> None:
     """The import of hookbridge is enough; `install()` sets the real `tf.estimator`."""
     program = """
 import importlib.util, sys
-finders = list(sys.meta_path)
 import hookbridge as hb
 assert "tensorflow" not in sys.modules
 assert importlib.util.find_spec("no_such_package") is None
@@ -71,9 +73,7 @@ if "estimator" not in dir(tf):
 hb.estimator.install()
 assert tf.estimator.Estimator and tf.compat.v1.estimator.Estimator
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True
-    )
+    done = launcher.run("-c", program)
     assert done.returncode == 0, done.stderr
 
 

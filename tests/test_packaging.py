@@ -98,7 +98,10 @@ def test_type_checkers_find_an_editable_install(
     # A line with the path of the sources is what pyright, mypy and editors read.
     files = (tmp_path / "env").glob("lib/python*/site-packages/*hookbridge*.pth")
     assert str(source) in [line for f in files for line in f.read_text().splitlines()]
-    code = "import hookbridge.adapters.convert as c; print(c.__file__)"
+    code = (
+        "from importlib.util import find_spec\n"
+        "print(find_spec('hookbridge.adapters.convert').origin)"
+    )
     found = subprocess.run(
         [tmp_path / "env" / "bin" / "python", "-c", code],
         capture_output=True,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,17 +17,35 @@ AFTER = {
     1: "assert estimator.get_variable_value('global_step') > 10\n",
     2: "assert model.optimizer.iterations.numpy() == 25\n",
 }
-RUN_BLOCK = "    exec(compile(source, '<block>', 'exec'), {'__name__': '__main__'})\n"
+PROGRAM = """
+import os
+
+for number, (place, source) in enumerate({blocks!r}):
+    os.makedirs(str(number))
+    os.chdir(str(number))
+    exec(compile(source, place, "exec"), {{"__name__": "__main__"}})
+    os.chdir("..")
+"""
+ALONE = ("README.md", "docs/quickstart.md")
+OTHERS = [page for page in PAGES if page not in ALONE]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")])
-def test_python_blocks_run(page: str, tmp_path: Path, fork_server: ForkServer) -> None:
+@pytest.mark.parametrize(
+    "pages", [*([page] for page in ALONE), OTHERS], ids=[*ALONE, "others"]
+)
+def test_python_blocks_run(
+    pages: list[str], tmp_path: Path, fork_server: ForkServer
+) -> None:
+    """Each in a new folder; those of the other pages in one process."""
     sources = [
-        block.text + (AFTER.get(place, "") if page == "README.md" else "")
+        (
+            f"{page}:{block.line}",
+            block.text + (AFTER.get(place, "") if page == "README.md" else ""),
+        )
+        for page in pages
         for place, block in enumerate(blocks(page, "python"))
     ]
-    program = f"for source in {sources!r}:\n{RUN_BLOCK}"
-    done = fork_server.run("-c", program, folder=tmp_path)
+    done = fork_server.run("-c", PROGRAM.format(blocks=sources), folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -46,18 +61,20 @@ def apply_diff(diff: str, source: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "script", "steps_before", "steps_after"),
-    [(0, "tf1_script.py", (1599, 1600), 1500), (1, "fit_script.py", (800,), 300)],
+    ("script", "steps_before", "steps_after"),
+    [
+        ("tf1_script.py", (1599, 1600), 1500),
+        pytest.param("fit_script.py", (800,), 300, marks=pytest.mark.one_tensorflow),
+    ],
 )
 def test_script_gains_hookbridge_by_the_diff(
     tmp_path: Path,
     fork_server: ForkServer,
-    place: int,
     script: str,
     steps_before: tuple[int, ...],
     steps_after: int,
 ) -> None:
-    diff = blocks("README.md", "diff")[place]
+    diff = blocks("README.md", "diff")[script == "fit_script.py"]
     before = (ROOT / "examples" / script).read_text("utf-8")
     after = apply_diff(diff.text, before)
 
@@ -73,20 +90,13 @@ def test_script_gains_hookbridge_by_the_diff(
 
 
 def test_programs_print_what_the_readme_says(
-    tmp_path: Path, fork_server: ForkServer
+    tmp_path: Path, fork_server: ForkServer, launcher: ForkServer
 ) -> None:
     explanation = blocks("README.md", "python")[3].text
     done = fork_server.run("-c", explanation, folder=tmp_path)
     assert done.stdout == blocks("README.md", "text")[1].text
     program = str(ROOT / "examples" / "old_program.py")
-    # In a new process, in which TensorFlow is not yet imported.
-    done = subprocess.run(
-        [sys.executable, "-m", "hookbridge", "run", program],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = launcher.run("-m", "hookbridge", "run", program, folder=tmp_path)
     said = [line for line in done.stderr.splitlines() if line.startswith("hookbridge")]
     expected = blocks("README.md", "text")[0].text.split()
     assert " ".join([*said, done.stdout]).split() == expected

@@ -63,6 +63,7 @@ def _history(directory: Path) -> list[dict[str, float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
     result, progress, directory = default_run
     loops = result["loops"]
@@ -84,6 +85,7 @@ def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
     result, _, directory = default_run
     assert result["ok"] is True
@@ -107,6 +109,7 @@ def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
     _, _, directory = default_run
     settings = DemoSettings(num_workers=0, model_dir=str(directory))

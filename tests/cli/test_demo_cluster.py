@@ -22,7 +22,8 @@ STEPS_PER_EPOCH = 22
 FLAGS = ("--batch_size=64", "--epochs=12")
 LATE_STEPS = 5  # on a busy machine a process may hear of the stop so many steps late
 
-pytestmark = pytest.mark.slow
+# On TF 2.15 a plain installation's demo runs in clusters.
+pytestmark = [pytest.mark.slow, pytest.mark.one_tensorflow]
 
 
 @pytest.fixture(scope="module")

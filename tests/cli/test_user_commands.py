@@ -70,6 +70,7 @@ def _accuracy(output: str) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_train_in_a_cluster(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:

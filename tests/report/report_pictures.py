@@ -38,19 +38,6 @@ _ENVIRONMENT = {
 }
 
 
-def small_demo(directory: Path, *flags: str) -> Path:
-    """Trains the demo in one process, and returns its directory."""
-    command = [sys.executable, "-m", "hookbridge", "demo", "--local"]
-    subprocess.run(
-        [*command, f"--model_dir={directory}", *(flags or ("--epochs=2",))],
-        cwd=ROOT,
-        env=_ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return directory
-
-
 @contextlib.contextmanager
 def tensorboard(directory: Path) -> Iterator[str]:
     """The address of a TensorBoard over a directory, for as long as it is open."""
@@ -106,7 +93,11 @@ def main() -> None:
     """Writes the pictures."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        run = small_demo(Path(folder) / "run", "--epochs=30")
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "hookbridge", "demo", "--local"]
+        subprocess.run(
+            [*command, f"--model_dir={run}"], cwd=ROOT, env=_ENVIRONMENT, check=True
+        )
         report = run / "report.html"
         open_page(report.as_uri(), picture=PICTURES / "curves.png", size=(1000, 960))
         open_page(

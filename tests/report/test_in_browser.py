@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import NOT_HERE, chromium, open_page
-from report_pictures import (
-    TENSORBOARD_WORKS,
-    lines_in,
-    open_tensorboard,
-    small_demo,
-    tensorboard,
-)
+from fork_server import ForkServer
+from report_pictures import TENSORBOARD_WORKS, lines_in, open_tensorboard, tensorboard
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NOT_HERE)]
 ONE_TENSORFLOW = True
@@ -22,8 +16,12 @@ PNG = b"\x89PNG"
 
 
 @pytest.fixture(scope="module")
-def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield small_demo(tmp_path_factory.mktemp("demo") / "run")
+def demo_dir(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "run"
+    words = ("demo", "--local", "--epochs=2", f"--model_dir={folder}")
+    done = fork_server.run("-m", "hookbridge", *words)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 def test_the_browser_of_these_tests_tells_errors_and_requests(tmp_path: Path) -> None:
