@@ -22,51 +22,82 @@ def refused():
 """
 
 
-@pytest.fixture
-def guests_file(tmp_path: Path) -> str:
+def test_explain_prints_a_report_or_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "my_guests.py"
     path.write_text(GUESTS)
-    return str(path)
-
-
-def test_explain_prints_the_report(
-    guests_file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["explain", "--host=fit", guests_file]) == 0
+    assert main(["explain", "--host=fit", str(path)]) == 0
     text = capsys.readouterr().out
     assert "StopAtStepHook (hook): wrapped" in text
     # It is wrapped if both versions of Keras are in the process.
     assert re.search(r"History \(callback\): (native|wrapped)", text)
-
-
-def test_explain_as_json_and_of_another_name(
-    guests_file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["explain", f"{guests_file}:refused", "--host=fit", "--format=json"]
+    arguments = ["explain", f"{path}:refused", "--host=fit", "--format=json"]
     assert main(arguments) == 2  # something would be refused
     verdicts = [g["verdict"] for g in json.loads(capsys.readouterr().out)["guests"]]
     assert verdicts == ["wrapped", "refused"]
 
 
-def test_explain_refuses_what_cannot_run_with_remote_workers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+DEFINITION = """
+import os
+import tensorflow as tf
+
+import hookbridge as hb
+
+
+def custom_model(): ...
+def loss(labels, predictions): ...
+def optimizer(): ...
+def dataset_fn(dataset, mode): ...
+
+
+def callbacks():
+    return [hb.callbacks.LearningRateScheduler(lambda step: 0.1)]
+
+
+def hooks():
+    v1, folder = tf.compat.v1, os.path.dirname(os.path.abspath(__file__))
+    with tf.Graph().as_default():
+        profiler = v1.train.ProfilerHook(save_steps=5, output_dir=folder)
+        return [profiler, v1.train.StopAtStepHook(num_steps=3)]
+"""
+
+
+# Flags -> the exit code, and what is printed.
+EXPLAINED: dict[str, tuple[int, list[str]]] = {
+    "--loop=towers": (
+        0,
+        [
+            "LearningRateScheduler (callback): wrapped",
+            "runs on the chief and every worker (role 'worker')",
+            "costs calls in each batch, the fetch of its logs, and a read of the",
+            "StopAtStepHook (hook): native",
+            "costs two calls in each run, and what it fetches",
+        ],
+    ),
+    "--loop=fit": (
+        0,
+        [
+            "LearningRateScheduler (callback): native",
+            "on_train_batch_begin",
+            "ProfilerHook (hook): wrapped",
+            "costs two calls in each step; what it fetches is computed with it",
+        ],
+    ),
+    "--loop=fit --num_ps=1": (2, ["ProfilerHook (hook): refused", "runs on a worker"]),
+}
+
+
+def test_explain_a_definition_file_in_each_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "profiled.py"
-    path.write_text(
-        "import tensorflow as tf\n"
-        "with tf.Graph().as_default():\n"
-        f"    hook = tf.compat.v1.train.ProfilerHook(1, output_dir={str(tmp_path)!r})\n"
-        "guests = [hook]\n"
-    )
-    assert main(["explain", "--host=parameter_server", str(path)]) == 2
-    text = capsys.readouterr().out
-    assert "ProfilerHook" in text and "runs on a worker" in text
-    assert main(["explain", "--host=fit", str(path)]) == 0
-
-
-def _accuracy(output: str) -> float:
-    (line,) = (word for word in output.split() if word.startswith("accuracy="))
-    return float(line.partition("=")[2])
+    monkeypatch.chdir(tmp_path)
+    Path("job.py").write_text(DEFINITION)
+    for flags, (code, expected) in EXPLAINED.items():
+        assert main(["explain", "--model_def=job.py", *flags.split()]) == code
+        text = " ".join(capsys.readouterr().out.split())
+        for words in expected:
+            assert words in text
 
 
 @pytest.mark.slow
@@ -80,19 +111,11 @@ def test_train_in_a_cluster(
     train = [sys.executable, "-m", "hookbridge", "train", "--max_steps=120"]
     train += [str(examples / "digits_towers.py"), "--header_lines=1"]
     train += [f"--train_files={data}", f"--eval_files={data}"]
-    done = fork_server.run(
-        *("-m", "hookbridge"),
-        *(
-            "cluster",
-            "--no_chief",
-            "--num_workers=2",
-            "--num_ps=1",
-            "--evaluator",
-            "--",
-        ),
-        *(*train, f"--model_dir={tmp_path}/m"),
-    )
+    cluster = ["--no_chief", "--num_workers=2", "--num_ps=1", "--evaluator"]
+    words = ["cluster", *cluster, "--", *train, f"--model_dir={tmp_path}/m"]
+    done = fork_server.run("-m", "hookbridge", *words)
     assert done.returncode == 0, done.stderr
     ended = [line for line in done.stdout.splitlines() if "global_step=" in line]
     assert any(line.startswith("[evaluator 0] ") for line in ended), done.stdout
-    assert _accuracy(ended[-1]) > 0.6
+    accuracy = re.search(r"accuracy=(\S+)", ended[-1])
+    assert accuracy is not None and float(accuracy[1]) > 0.6

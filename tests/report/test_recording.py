@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
+from ramps import fit_ramp, session_ramp
 
 import hookbridge as hb
 from hookbridge.profiling import BRIDGE, WAITING
@@ -18,43 +18,18 @@ from hookbridge.report.run_report import Run, cost_rows, cost_summary
 v1 = tf.compat.v1
 
 
-def fit(keras: Any, guests: list[Any], callbacks: list[Any]) -> None:
-    model = keras.Sequential([keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    x, y = np.ones([40, 4]), np.ones([40, 1])
-    model.fit(x, y, 8, epochs=2, verbose=0, callbacks=hb.as_callbacks(callbacks))
-
-
-def session(guests: list[Any], validation: Any = None) -> None:
-    with tf.Graph().as_default():
-        weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
-        loss = tf.identity(weight**2, name="loss")
-        step = v1.train.get_or_create_global_step()
-        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        hooks = hb.as_hooks(
-            guests,
-            steps_per_epoch=5,
-            epochs=2,
-            logs={"loss": loss},
-            validation=validation,
-        )
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as it:
-            while not it.should_stop():
-                it.run(train_op)
-
-
 def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
     found = {}
     for name in ("fit", "session"):
         guests = [
-            *(v1.train.StopAtStepHook(last_step=step) for step in (10, 20)),
+            *(v1.train.StopAtStepHook(last_step=step) for step in (6, 20)),
             keras.callbacks.CSVLogger(str(tmp_path / name / "log.csv")),
         ]
         with hb.record(guests, tmp_path / name, title=f"Mine in {name}") as page:
             if name == "fit":
-                fit(keras, guests, guests)
+                fit_ramp(keras, guests)
             else:
-                session(guests)
+                session_ramp(guests)
         text = page.read_text("utf-8")
         assert f"<title>Mine in {name}</title>" in text
         for anchor in ("curves", "order", "timelines", "events", "costs"):
@@ -62,7 +37,7 @@ def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
         (found[name],) = accounts(tmp_path / name)
     for name, account in found.items():
         assert account.guests["StopAtStepHook"].kind == "hook", name
-        assert account.counts("StopAtStepHook")["before_run"] == 10
+        assert account.counts("StopAtStepHook")["before_run"] == 6
         assert account.counts("CSVLogger")["on_epoch_end"] == 2
         # Guests of one class have rows of their own.
         both = ["StopAtStepHook", "StopAtStepHook 2", "CSVLogger"]
@@ -91,10 +66,10 @@ def test_waiting_is_no_work_of_the_bridge(keras: Any, tmp_path: Path) -> None:
 
     guests = [keras.callbacks.EarlyStopping("val_loss")]
     with hb.record(guests, tmp_path):
-        session(guests, validation=slow)
+        session_ramp(guests, validation=slow)
     run = Run("session", "Mine", tmp_path, accounts(tmp_path))
     rows = {tuple(row[1:3]): row for row in cost_rows([run], most=100)}
     assert float(rows[WAITING, "run"][4]) >= 1e3 * sleeps
     own = sum(float(row[4]) for key, row in rows.items() if key[0] == BRIDGE)
     assert own < float(rows[WAITING, "run"][4])
-    assert "Mine, this process: 10 steps of " in cost_summary(run)
+    assert "Mine, this process: 6 steps of " in cost_summary(run)
