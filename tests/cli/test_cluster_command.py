@@ -25,6 +25,7 @@ WAIT_FOR_ALL = """
 while len(list(folder.glob("*.pid"))) < 4: time.sleep(0.02)
 """
 TIMEOUT_IDLE_SECS = 120.0
+ONE_WORKER = ("--num_workers=1", "--num_ps=0")
 FLAGS = ("--num_workers=2", "--num_ps=1", "--grace_secs=10")
 
 TASK = """
@@ -73,6 +74,21 @@ def assert_nobody_left(folder: Path, *tasks: str) -> None:
     assert {file.stem for file in folder.glob("*.json")} == set(tasks)
 
 
+def wait_for(folder: Path, pattern: str, count: int) -> None:
+    began = idle_secs()
+    # A file may be there before what is written into it.
+    while sum(file.stat().st_size > 0 for file in folder.glob(pattern)) < count:
+        assert idle_secs() - began < TIMEOUT_IDLE_SECS, list(folder.iterdir())
+        time.sleep(0.05)
+
+
+def wait_until_nobody_runs(folder: Path) -> None:
+    began = idle_secs()
+    while left := [f.stem for f in folder.glob("*.pid") if runs(int(f.read_text()))]:
+        assert idle_secs() - began < TIMEOUT_IDLE_SECS, left
+        time.sleep(0.1)
+
+
 def test_every_task_gets_its_configuration_and_a_prefix(tmp_path: Path) -> None:
     code = """
 print("hello"); print("trouble", file=sys.stderr)
@@ -117,12 +133,11 @@ import signal
 def save(number, frame):
     print("saved at", number); sys.exit(0)
 signal.signal(signal.SIGTERM, save); signal.signal(signal.SIGINT, save)
-(folder / f"{task}.ready").touch()
+(folder / f"{task}.ready").write_text("x")
 time.sleep(600)
 """
-    process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0")
-    while len(list(tmp_path.glob("*.ready"))) < 2 and process.poll() is None:
-        time.sleep(0.05)
+    process = cluster(code, tmp_path, *ONE_WORKER)
+    wait_for(tmp_path, "*.ready", 2)
     process.send_signal(number)
     status, out, _ = finished(process)
     assert status == 128 + number
@@ -131,21 +146,6 @@ time.sleep(600)
         f"[worker 0] saved at {int(number)}",
     ]
     assert_nobody_left(tmp_path, "chief 0", "worker 0")
-
-
-def wait_for(folder: Path, pattern: str, count: int) -> None:
-    began = idle_secs()
-    # A file may be there before what is written into it.
-    while sum(file.stat().st_size > 0 for file in folder.glob(pattern)) < count:
-        assert idle_secs() - began < TIMEOUT_IDLE_SECS, list(folder.iterdir())
-        time.sleep(0.05)
-
-
-def wait_until_nobody_runs(folder: Path) -> None:
-    began = idle_secs()
-    while left := [f.stem for f in folder.glob("*.pid") if runs(int(f.read_text()))]:
-        assert idle_secs() - began < TIMEOUT_IDLE_SECS, left
-        time.sleep(0.1)
 
 
 WITH_CHILD = """
@@ -159,7 +159,7 @@ time.sleep(600)
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGQUIT", "SIGKILL"])
 def test_no_task_outlives_its_launcher(name: str, tmp_path: Path) -> None:
     number = getattr(signal, name)
-    process = cluster(WITH_CHILD, tmp_path, "--num_workers=1", "--num_ps=0")
+    process = cluster(WITH_CHILD, tmp_path, *ONE_WORKER)
     wait_for(tmp_path, "child*.pid", 2)
     process.send_signal(number)
     status, _, _ = finished(process)
@@ -168,7 +168,7 @@ def test_no_task_outlives_its_launcher(name: str, tmp_path: Path) -> None:
 
 
 def test_no_task_outlives_its_launcher_and_its_guard(tmp_path: Path) -> None:
-    process = cluster("time.sleep(600)", tmp_path, "--num_workers=1", "--num_ps=0")
+    process = cluster("time.sleep(600)", tmp_path, *ONE_WORKER)
     wait_for(tmp_path, "*.pid", 2)
     listed = subprocess.run(
         ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)],
@@ -217,7 +217,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 (folder / f"child of {task}.pid").write_text(str(child.pid))
 while True: time.sleep(1)
 """
-    process = cluster(code, tmp_path, "--num_workers=1", "--num_ps=0", "--grace_secs=1")
+    process = cluster(code, tmp_path, *ONE_WORKER, "--grace_secs=1")
     wait_for(tmp_path, "*.told", 1)
     process.send_signal(signal.SIGINT)
     assert finished(process)[0] == 3

@@ -31,51 +31,31 @@ ONE_TENSORFLOW = True
 COMMAND = ["python", "train.py", "--job-dir=gs://bucket/job"]
 
 
-def replicas(number: int, machine: str = "", gpus: int = 0) -> dict[str, Any]:
-    container: dict[str, Any] = {
-        "name": "tensorflow",
-        "image": "me/job:1",
-        "command": COMMAND,
-    }
-    pod: dict[str, Any] = {
-        "terminationGracePeriodSeconds": 60,
-        "containers": [container],
-    }
-    if gpus:
-        container["resources"] = {"limits": {"nvidia.com/gpu": gpus}}
-    if machine:
-        pod["nodeSelector"] = {"node.kubernetes.io/instance-type": machine}
-    return {"replicas": number, "restartPolicy": "ExitCode", "template": {"spec": pod}}
-
-
-EXPECTED = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "TFJob",
-    "metadata": {"name": "digits"},
-    "spec": {
-        "runPolicy": {"cleanPodPolicy": "Running"},
-        "successPolicy": "",
-        "tfReplicaSpecs": {
-            "Chief": replicas(1, gpus=4),
-            "Worker": replicas(3, "n1-standard-8"),
-            "PS": replicas(2, "n1-highmem-4"),
-        },
-    },
-}
-
-
-def to_tfjob(path: Path, *flags: str) -> int:
-    flags = flags or ("--image=me/job:1", "--name=digits")
-    return main(["cluster", f"--config={path}", "--to=tfjob", *flags, "--", *COMMAND])
-
-
 def test_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(CUSTOM)
-    assert to_tfjob(path) == 0
+    words = ["cluster", f"--config={path}", "--to=tfjob", "--image=me/job:1"]
+    assert main([*words, "--name=digits", "--", *COMMAND]) == 0
     text = capsys.readouterr().out
-    assert yaml.safe_load(text) == EXPECTED
     assert "&" not in text  # plain YAML, without references
+    made = yaml.safe_load(text)
+    assert made["metadata"] == {"name": "digits"}
+    assert made["spec"]["runPolicy"] == {"cleanPodPolicy": "Running"}
+    found = {}
+    for name, replicas in made["spec"]["tfReplicaSpecs"].items():
+        assert replicas["restartPolicy"] == "ExitCode"
+        pod = replicas["template"]["spec"]
+        assert pod["terminationGracePeriodSeconds"] == 60
+        (container,) = pod["containers"]
+        assert (container["image"], container["command"]) == ("me/job:1", COMMAND)
+        places = [container.get("resources"), pod.get("nodeSelector")]
+        found[name] = (replicas["replicas"], *filter(None, places))
+    machine = "node.kubernetes.io/instance-type"
+    assert found == {
+        "Chief": (1, {"limits": {"nvidia.com/gpu": 4}}),
+        "Worker": (3, {machine: "n1-standard-8"}),
+        "PS": (2, {machine: "n1-highmem-4"}),
+    }
     assert main(["cluster", f"--config={path}", "--to=slurm", "--", *COMMAND]) == 0
     assert "#SBATCH --gpus-per-node=4\n" in capsys.readouterr().out
 
@@ -269,16 +249,6 @@ BAD = {
 }
 
 
-def test_bad_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "config.yaml"
-    for text, message in BAD.items():
-        path.write_text(text)
-        assert to_tfjob(path) == 2
-        err = capsys.readouterr().err
-        assert err.count("\n") == 1
-        assert message in err
-
-
 BAD_FLAGS = {
     "--config=config.yaml --to=tfjob": "without --image",
     "--to=tfjob --image=x --name=No_Name": "--name='No_Name'",
@@ -293,11 +263,17 @@ BAD_FLAGS = {
 }
 
 
-def test_bad_flags(
+def test_bad_files_and_flags(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("config.yaml").write_text(CUSTOM)
-    for flags, message in BAD_FLAGS.items():
+    to_tfjob = "--config=config.yaml --to=tfjob --image=me/job:1"
+    for text, flags, message in (
+        *((text, to_tfjob, message) for text, message in BAD.items()),
+        *((CUSTOM, flags, message) for flags, message in BAD_FLAGS.items()),
+    ):
+        Path("config.yaml").write_text(text)
         assert main(["cluster", *flags.split(), "--", "python"]) == 2
-        assert message in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err

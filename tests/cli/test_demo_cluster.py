@@ -61,28 +61,24 @@ def test_each_guest_s_events_are_told_for_each_process(finished: Any) -> None:
     for process in (*session.values(), *fit.values()):
         kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
         assert kinds == GUESTS
-    counts = {task: p["guests"] for task, p in session.items()}
-    for task in ("chief 0", "worker 0"):
-        events = counts[task]["ActivityHook"]["events"]
+    for process in session.values():
+        events = process["guests"]["ActivityHook"]["events"]
         assert events["before_run"] >= events["after_run"] > 0
     steps = report["loops"]["fit"]["global_step"]
-    events = fit["chief 0"]["guests"]["ActivityHook"]["events"]
+    guests = fit["chief 0"]["guests"]
+    events = guests["ActivityHook"]["events"]
     assert events["before_run"] == events["after_run"] == steps
     epochs = steps // STEPS_PER_EPOCH
-    assert fit["chief 0"]["guests"]["EpochLines"]["events"]["on_epoch_end"] == epochs
+    assert guests["EpochLines"]["events"]["on_epoch_end"] == epochs
+    for name in ("StepCounterHook", "CSVLogger", "EarlyStopping"):
+        assert session["chief 0"]["guests"][name]["events"]
+        other = session["worker 0"]["guests"][name]
+        place = (other["role"], other["runs_here"], other["events"])
+        assert place == ("chief", False, {})
 
 
 def test_what_is_done_once_is_done_by_the_chief(finished: Any) -> None:
     report, _, directory = finished
-    session = report["loops"]["session"]["processes"]
-    for name in ("StepCounterHook", "CSVLogger", "EarlyStopping"):
-        assert session["chief 0"]["guests"][name]["events"]
-        other = session["worker 0"]["guests"][name]
-        assert (other["role"], other["runs_here"], other["events"]) == (
-            "chief",
-            False,
-            {},
-        )
     for loop, facts in report["loops"].items():
         rows = list(csv.DictReader((directory / loop / "metrics.csv").open()))
         assert len(rows) == facts["global_step"] // STEPS_PER_EPOCH
@@ -94,17 +90,11 @@ def test_what_is_done_once_is_done_by_the_chief(finished: Any) -> None:
         assert 0 <= late <= (LATE_STEPS if loop == "session" else 0)
 
 
-def _table(finished: Any) -> str:
-    _, _, directory = finished
-    runs = [
-        Run(loop, loop, directory / loop, accounts(directory / loop)) for loop in LOOPS
-    ]
-    return report_lib.as_table(runs, [])
-
-
 def test_the_readme_shows_what_is_printed(finished: Any, repo_root: Path) -> None:
     """Each shown line is printed, in this order; numbers may differ by run."""
-    lines = _table(finished).splitlines()
+    _, _, folder = finished
+    runs = [Run(loop, loop, folder / loop, accounts(folder / loop)) for loop in LOOPS]
+    lines = report_lib.as_table(runs, []).splitlines()
     columns = ["session: chief 0", "session: worker 0", "fit: chief 0"]
     assert re.split("  +", lines[0])[-3:] == columns
     assert lines[-1] == "Every guest saw the documented events in every process."
