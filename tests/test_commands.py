@@ -57,24 +57,25 @@ def test_a_python_that_runs_is_found(repo_root: Path, tmp_path: Path) -> None:
     assert done.stderr == "No working Python of version 2.0 2.1 was found.\n"
 
 
-def make(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def test_without_a_python_for_tf_2_15_only_ci_fails(repo_root: Path) -> None:
     # `-o` skips the lint, the site and the environments, which are not tested here.
-    skipped = ("lint", "docs", ".venv/newest/.installed")
-    command = ["make", *(word for each in skipped for word in ("-o", each)), *arguments]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True)
-
-
-def test_without_a_python_for_tf_2_15_ci_fails(repo_root: Path) -> None:
-    done = make(repo_root, "test", "PYTHON_215=", "CI=true")
-    assert done.returncode != 0
-    assert "TF 2.15.1 needs Python 3.10 or 3.11 and none was found" in done.stdout
-    assert "In CI this is a failure." in done.stdout
-
-
-def test_without_a_python_for_tf_2_15_the_newest_is_tested(repo_root: Path) -> None:
-    done = make(repo_root, "-n", "test", "PYTHON_215=", "CI=")
-    assert done.returncode == 0, done.stderr
-    (command,) = (line for line in done.stdout.splitlines() if "suites.py" in line)
+    make = ["make", "-o", "lint", "-o", "docs", "-o", ".venv/newest/.installed"]
+    done = {
+        ci: subprocess.run(
+            [*make, *flags, "test", "PYTHON_215=", f"CI={ci}"],
+            cwd=repo_root,
+            capture_output=True,
+            text=True,
+        )
+        for ci, flags in (("true", []), ("", ["-n"]))
+    }
+    assert done["true"].returncode != 0
+    said = "TF 2.15.1 needs Python 3.10 or 3.11 and none was found"
+    assert said in done["true"].stdout
+    assert "In CI this is a failure." in done["true"].stdout
+    assert done[""].returncode == 0, done[""].stderr
+    lines = done[""].stdout.splitlines()
+    (command,) = (line for line in lines if "suites.py" in line)
     assert "tf-newest=" in command
     assert "tf-2.15.1=" not in command
 

@@ -116,7 +116,6 @@ def run_session(
     *,
     data_steps: int | None = None,
     user_code: Callable[[Any, int], None] = lambda session, run: None,
-    checkpoint_dir: str | None = None,
 ) -> None:
     """Trains `w` for 7 steps, or until the data ends."""
     with tf.Graph().as_default():
@@ -129,15 +128,7 @@ def run_session(
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
         tf.constant(1.0, name="other")
         last = v1.train.StopAtStepHook(num_steps=7)
-        with v1.train.MonitoredTrainingSession(
-            checkpoint_dir=checkpoint_dir,
-            hooks=[*hooks, last],
-            save_checkpoint_steps=1,
-            save_checkpoint_secs=None,
-            log_step_count_steps=None,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-        ) as session:
+        with v1.train.MonitoredTrainingSession(hooks=[*hooks, last]) as session:
             run = 0
             while not session.should_stop():
                 run += 1
@@ -177,13 +168,3 @@ def test_events_of_a_session() -> None:
     check_session(4, "end_of_data", data_steps=4)
     check_session(6, "end_of_data", data_steps=6)
     check_session(4, "error_between_steps", user_code=fail)
-
-
-def test_resumed_callback_goes_on_in_its_epoch(tmp_path: Any) -> None:
-    directory = str(tmp_path)
-    run_session([], checkpoint_dir=directory)
-    log = EventLog()
-    hooks = hb.as_hooks(RecordingCallback(log, "a"), steps_per_epoch=5)
-    run_session(hooks, checkpoint_dir=directory)
-    facts = {"steps": 7, "steps_per_epoch": 5, "first_step": 7}
-    assert_conforms(log, "a", guest="callback", host="session", **facts)

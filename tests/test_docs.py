@@ -62,16 +62,6 @@ def test_counterparts_are_those_of_the_lifecycle() -> None:
     }
 
 
-def test_both_directions_are_short() -> None:
-    for block in blocks("README.md", "python"):
-        code = [
-            line
-            for line in block.text.splitlines()
-            if line.strip() and not line.startswith(("import ", "from "))
-        ]
-        assert len(code) <= 22, f"README.md:{block.line}"
-
-
 def shell_lines() -> Iterator[tuple[str, str]]:
     for page in PAGES:
         if page == "docs/examples.md":

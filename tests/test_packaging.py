@@ -60,6 +60,12 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
                 expected[f"{target}/{name}"] = file.read_bytes()
     assert "hookbridge/py.typed" in expected
     assert {n: packed[n] for n in packed if "-info/" not in n} == expected
+    # The sdist has what the commands need.
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as sources:
+        names = {n.split("/", 1)[1] for n in sources.getnames() if "/" in n}
+    commands = {"LICENSE", "Makefile", ".ci/find_python.sh"}
+    assert commands | {"adapters/convert.py", "tests/test_packaging.py"} <= names
 
 
 def install(environment: Path, *words: str) -> str:
@@ -110,20 +116,6 @@ def test_type_checkers_find_an_editable_install(
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
     )
     assert found.stdout.startswith(str(source)), found.stderr
-
-
-def test_sdist_has_what_the_commands_need(built: Path) -> None:
-    (sdist,) = built.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        names = {n.split("/", 1)[1] for n in archive.getnames() if "/" in n}
-    for needed in (
-        "LICENSE",
-        "Makefile",
-        ".ci/find_python.sh",
-        "adapters/convert.py",
-        "tests/test_packaging.py",
-    ):
-        assert needed in names
 
 
 def test_bare_name_adapters_is_refused(repo_root: Path) -> None:

@@ -18,7 +18,7 @@ v1 = tf.compat.v1
 RATES = [0.5, 0.25, 0.25, 0.125, 1.0, 0.0625]
 
 
-def test_the_rate_of_each_update_in_fit(keras: Any) -> None:
+def test_the_rate_of_each_update(keras: Any) -> None:
     seen: list[float] = []
 
     class Weights(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
@@ -27,7 +27,9 @@ def test_the_rate_of_each_update_in_fit(keras: Any) -> None:
 
     scheduler = hb.callbacks.LearningRateScheduler(lambda step: RATES[step])
     fit_ramp(keras, [scheduler, Weights()])
-    np.testing.assert_allclose(np.diff([0.0, *seen]), RATES, rtol=1e-6)
+    in_session = session_ramp([scheduler])
+    for weights in (seen, in_session):
+        np.testing.assert_allclose(np.diff([0.0, *weights]), RATES, rtol=1e-6)
 
 
 def test_the_step_under_a_strategy(keras: Any) -> None:
@@ -42,12 +44,6 @@ def test_the_step_under_a_strategy(keras: Any) -> None:
     with tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"], reduction).scope():
         fit_ramp(keras, [hb.callbacks.LearningRateScheduler(rate)])
     assert steps == list(range(len(RATES)))
-
-
-def test_the_rate_of_each_update_in_a_session() -> None:
-    scheduler = hb.callbacks.LearningRateScheduler(lambda step: RATES[step])
-    seen = session_ramp([scheduler])
-    np.testing.assert_allclose(np.diff([0.0, *seen]), RATES, rtol=1e-6)
 
 
 def test_a_schedule_that_gives_no_number_is_told() -> None:

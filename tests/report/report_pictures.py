@@ -1,9 +1,6 @@
-"""Makes the pictures of docs/reports.md from a real run.
+"""`python tests/report/report_pictures.py` makes the pictures of docs/reports.md.
 
-    python tests/report/report_pictures.py
-
-It trains the demo, opens its report and TensorBoard in Chromium, and writes
-docs/pictures/*.png.
+It trains the demo, and opens its report and TensorBoard in Chromium.
 """
 
 from __future__ import annotations

@@ -175,8 +175,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"train_input_fn": lambda: data().map(lambda x, y: x)},
         r"\(features, labels\)",
     ),
-    "batch": ({"train_input_fn": lambda: data(4, 3)}, "3 examples for 2 towers"),
-    "empty": ({"train_input_fn": lambda: data(0)}, "`train_input_fn` in job.py has no"),
     "endless": ({"eval_input_fn": lambda: data().repeat()}, "never ends"),
     "no_validation": ({"eval_input_fn": lambda: data().take(0)}, "gave no batch"),
 }
