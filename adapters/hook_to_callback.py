@@ -81,7 +81,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._silence = Silence(self, self.hook, model, self._run)
 
     def _join(self, model: Any) -> None:
-        if self._run is not None and self._run.is_aside:
+        if HookedLoop.has_aside(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "

@@ -30,6 +30,7 @@ from hookbridge.patching import InstanceMethods
 
 # Model -> the run that holds its loops: the innermost one, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
+_ASIDE: list[HookedLoop] = []  # the runs that wait for a loop inside them
 
 
 class HookedLoop:
@@ -40,7 +41,6 @@ class HookedLoop:
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
         self.is_over = False
-        self.is_aside = False  # whether a loop inside this one has the model
         self.is_in_loop = is_running(host.model)
         self._monitored: Any = None
         self._ended = 0
@@ -61,6 +61,16 @@ class HookedLoop:
             loop.leave()  # its native loop has ended, but nobody called `leave`
             loop = None
         return cls(make_host(model)) if loop is None else loop
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether a loop inside this one has the model."""
+        return self in _ASIDE
+
+    @staticmethod
+    def has_aside(hook: Any) -> bool:
+        """Whether a run that waits for a loop inside it has the hook."""
+        return any(hook is each for run in _ASIDE for each in run.hooks)
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
@@ -221,15 +231,15 @@ class HookedLoop:
         self.host.step_aside()
         self._starters.remove()
         _INNERMOST.pop(model, None)
-        self.is_aside = True
+        _ASIDE.append(self)
         try:
             yield
         finally:
+            _ASIDE.remove(self)
             inner = _INNERMOST.get(model)
             if inner is not None:
                 inner.leave()
             if not self.is_over:
                 _INNERMOST[model] = self
-                self.is_aside = False
                 self._starters.install()
                 self.host.come_back()

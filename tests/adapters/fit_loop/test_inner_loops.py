@@ -118,9 +118,12 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     ]
     # One hook cannot be in both.
     callback = HookToCallback(hook)
-    again = calling(keras, on_epoch_end=lambda model, epoch: fit(model, callback))
-    with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
-        fit(model, callback, again)
+    for each in (callback, HookToCallback(hook)):
+        again = calling(
+            keras, on_epoch_end=lambda model, _, each=each: fit(model, each)
+        )
+        with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
+            fit(model, callback, again)
     fit(model, callback)
     assert len(hook.steps) == BATCHES and hook.ended
 
