@@ -164,10 +164,12 @@ def test_dry_run_takes_no_other_fit_for_a_training(
         "update = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
         "op = tf.group(update)\nwith tf.Session() as sess:\n"
         "    sess.run([op, loss])\n    sess.run(loss)\n"
+        "with tf.train.MonitoredTrainingSession() as sess:\n    sess.run(op)\n"
     )
     assert main(["run", "--dry_run", "program.py"]) == 0
-    fit, run = capsys.readouterr().out.splitlines()
+    fit, run, monitored = capsys.readouterr().out.splitlines()
     assert fit.startswith("program.py:8: Model.fit: joins")
     assert run.startswith("program.py:12: sess.run: cannot join")
+    assert monitored.startswith("program.py:14: MonitoredTrainingSession: joins")
     assert main(["run", "--dry_run", "nowhere.py"]) == 2
     assert "'nowhere.py', which does not exist" in capsys.readouterr().err

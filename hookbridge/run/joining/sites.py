@@ -54,7 +54,7 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
     """The trainings of a program, file by file, in the order of their lines."""
     own = frozenset(part for module in modules for part in module.dotted.split("."))
     for module in modules:
-        plain, trainings = _plain_sessions(module), Trainings(module)
+        plain, trainings = _plain_runs(module), Trainings(module)
         of_module = []
         for node in module.nodes:
             if isinstance(node, ast.Call):
@@ -67,7 +67,7 @@ def sites(modules: Sequence[Module]) -> Iterator[Site]:
 def _of_call(
     module: Module,
     node: ast.Call,
-    plain: frozenset[str],
+    plain: frozenset[int],
     trainings: Trainings,
     own: frozenset[str],
 ) -> tuple[str, bool, str] | None:
@@ -97,7 +97,7 @@ def _of_call(
         return last, False, "a loop of the program's own calls no callbacks"
     if last in _MANAGED:
         return last, False, "a Supervisor's session is a plain one"
-    if last == "run" and _receiver(node.func) in plain and trainings.has(node):
+    if id(node) in plain and trainings.has(node):
         return f"{_receiver(node.func)}.run", False, _IN_PLAIN
     return None
 
@@ -118,9 +118,9 @@ def _is_foreign(function: ast.expr, module: Module, own: frozenset[str]) -> bool
     return bool(roots) and not any(r in TENSORFLOW or r in own for r in roots)
 
 
-def _plain_sessions(module: Module) -> frozenset[str]:
-    """The names that a file gives to plain sessions."""
-    names = set()
+def _plain_runs(module: Module) -> frozenset[int]:
+    """The ids of calls of `run` that a file makes on its plain sessions."""
+    names, monitored = set(), set()
     for node in module.nodes:
         pairs: list[tuple[ast.expr, ast.expr | None]] = []
         if isinstance(node, ast.With):
@@ -134,7 +134,13 @@ def _plain_sessions(module: Module) -> frozenset[str]:
             )
             if is_plain and target is not None:
                 names.add(ast.unparse(target))
-    return frozenset(names)
+            elif isinstance(value, ast.Call) and last_name(value.func) in SESSIONS:
+                # Elsewhere the file may give the name to a plain session.
+                name = target and ast.unparse(target)
+                monitored |= {(id(n), name) for n in ast.walk(node)}
+    calls = [node for node in module.nodes if isinstance(node, ast.Call)]
+    runs = [(id(c), _receiver(c.func)) for c in calls if last_name(c.func) == "run"]
+    return frozenset(r[0] for r in runs if r[1] in names and r not in monitored)
 
 
 def _is_input(node: ast.expr) -> bool:
