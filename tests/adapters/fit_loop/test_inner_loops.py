@@ -118,10 +118,9 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     ]
     # One hook cannot be in both.
     callback = HookToCallback(hook)
-    for each in (callback, HookToCallback(hook)):
-        again = calling(
-            keras, on_epoch_end=lambda model, _, each=each: fit(model, each)
-        )
+    inside = [callback, HookToCallback(hook)]
+    again = calling(keras, on_epoch_end=lambda model, epoch: fit(model, inside.pop()))
+    while inside:
         with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
             fit(model, callback, again)
     fit(model, callback)
