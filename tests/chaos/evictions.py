@@ -42,7 +42,7 @@ def manifest(kind: str, steps: int) -> Any:
     """The TFJob of `job.py`."""
     words = ["--to=tfjob", "--image=local", "--evaluator", "--grace_secs=30"]
     words += [f"--num_workers={WORKERS[kind]}", "--num_ps=1", "--"]
-    words += ["python", "job.py", f"kind={kind}", f"steps={steps}"]
+    words += ["python", "job.py", f"kind={kind}", f"steps={steps}", "step_secs=0.02"]
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         assert command_line(["cluster", *words]) == 0

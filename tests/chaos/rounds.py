@@ -13,6 +13,7 @@ the number of rounds survived; its exit code is 1 if a round was not survived.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import signal
@@ -77,13 +78,16 @@ class Job:
                 self.what = f"chief dies at {death}"
                 it.until(lambda: victim in it.ended, self.what)
             else:
-                kill, after = self._random.choice(SIGNALS), self._random.uniform(0, 2.5)
-                self.what = f"{kill.name} to {victim} after {after:.1f} s"
-                count = len(it.events("chief 0"))
-                it.until(lambda: len(it.events("chief 0")) > count, self.what)
-                time.sleep(after)
-                it.send(victim, kill)
-                time.sleep(self._random.uniform(0, 2))
+                kill = self._random.choice(SIGNALS)
+                moment = self._random.randrange(self._steps // 3)
+                self.what = f"{kill.name} to {victim} after {moment} events"
+                moment += len(it.events("chief 0"))
+                chief = lambda: len(it.events("chief 0")) > moment
+                it.until(lambda: chief() or "chief 0" in it.ended, self.what)
+                time.sleep(self._random.uniform(0, 0.05))
+                with contextlib.suppress(ProcessLookupError):
+                    it.send(victim, kill)
+                time.sleep(self._random.uniform(0, 1))
         return self._wrong_begins(before, step, allowed)
 
     def _death(self, victim: str) -> str:

@@ -9,6 +9,7 @@ of a server that has imported the modules TensorFlow needs, but not TensorFlow i
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -173,6 +174,21 @@ def _import_what_tensorflow_needs() -> None:
     assert "tensorflow" not in sys.modules
 
 
+# What the server has imported, for its children.
+_imported: dict[str, Any] = {}
+
+
+def _keep_imported() -> None:
+    """Called last of all when a child ends: it would copy the memory of all modules.
+
+    An interpreter that ends clears its modules. Those that the child has imported
+    itself are cleared as ever.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_imported))
+    for name in _imported.keys() - {"builtins", "sys"}:
+        sys.modules.pop(name, None)
+
+
 def _write_python(folder: str) -> str:
     """Writes a `python` whose task runs in a fork of this process; returns its path."""
     source = HERE.with_name("forked_python.py").read_text()
@@ -237,12 +253,14 @@ def main() -> None:
     """Forks on request, until the standard input is closed."""
     folder = sys.argv[1]
     sys.path.insert(0, str(ROOT))
+    atexit.register(_keep_imported)
     python = _write_python(folder)
     if WITHOUT in sys.argv:
         _import_what_tensorflow_needs()
     else:
         _import_all()
         sys.executable = python
+    _imported.update(sys.modules)
     # So garbage collections of the children touch, and thus copy, no shared memory.
     gc.collect()
     gc.freeze()
