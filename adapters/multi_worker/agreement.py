@@ -51,7 +51,7 @@ class Board:
 
 
 # After the first step the notes of the others' begin are there; this is for the way.
-_BEGIN_SECS = 10.0
+BEGIN_SECS = 10.0
 _LEFT = "left"
 
 
@@ -77,7 +77,7 @@ class Agreement:
         missing = [
             each
             for each in self._others
-            if self._board.read(f"begun/{each}", _BEGIN_SECS) is None
+            if self._board.read(f"begun/{each}", BEGIN_SECS) is None
         ]
         if missing:
             raise errors.RefusedError(
@@ -136,4 +136,4 @@ class Agreement:
             self._board.write(f"asked/{self._me}", _LEFT)
         except tf.errors.OpError:
             return
-        self._thread.join(_BEGIN_SECS)
+        self._thread.join(BEGIN_SECS)

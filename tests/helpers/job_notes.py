@@ -21,4 +21,5 @@ def note(event: str, **facts: Any) -> None:
     """Writes an event, with times by clocks that all processes of a machine share."""
     at = {"at": time.monotonic(), "idle": idle_secs()}
     with EVENTS.open("a") as file:
-        file.write(json.dumps({"event": event, **at, **facts}) + "\n")
+        record = {"event": event, **at, **facts}
+        file.write(json.dumps(record, default=float) + "\n")

@@ -114,7 +114,8 @@ def test_a_stop_ends_all_at_the_same_step(two: Job) -> None:
 
 def test_several_steps_a_call_roles_and_other_loops(two: Job) -> None:
     first, second = noted(two, "stop hook of 1, 2 steps a call")
-    assert first == second
+    for fact in ("steps", "epochs", "batches", "runs"):
+        assert first[fact] == second[fact]
     assert first["steps"] == 2 * first["runs"][0] and first["steps"] in (10, 12)
     assert [n["runs"] for n in noted(two, "roles")] == [[4, 4, 4], [0, 4, 4]]
     for each in noted(two, "loops"):
@@ -138,6 +139,7 @@ def test_the_chief_saves_and_all_go_on(two: Job) -> None:
         assert resumed["by"] == 1  # an event file of the chief: the worker writes none
 
 
+@pytest.mark.one_tensorflow
 def test_three_processes_of_two_devices(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -150,6 +152,7 @@ def test_three_processes_of_two_devices(
             assert len(steps) == 1 and steps <= {(5, 5), (6, 6), (8, 8)}
 
 
+@pytest.mark.one_tensorflow
 def test_processes_that_train_on_their_own_stop_on_their_own(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
@@ -159,6 +162,7 @@ def test_processes_that_train_on_their_own_stop_on_their_own(
     assert first[0] == pytest.approx(1) and second[0] == pytest.approx(11)
 
 
+@pytest.mark.one_tensorflow
 def test_a_killed_worker_ends_the_others(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:

@@ -16,26 +16,25 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[2])]
+sys.path[:0] = [str(HERE.parents[1] / "helpers"), str(HERE.parents[2])]
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from job_notes import EVENTS, note  # noqa: E402
+from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
+from hookbridge.adapters.multi_worker import agreement  # noqa: E402
 
+look_often()
 HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 keras: Any = importlib.import_module("tf_keras") if HAS_TF_KERAS else tf.keras
 v1: Any = tf.compat.v1
-EVENTS, CASES = Path(sys.argv[1]), sys.argv[2:]
+CASES = sys.argv[2:]
 CONFIG = json.loads(os.environ["TF_CONFIG"])["task"]
 TASK = 0 if CONFIG["type"] == "chief" else 1 + CONFIG["index"]
 DEVICES = int(os.environ.get("DEVICES", "1"))
 EPOCHS, BATCHES = 3, 4
-
-
-def note(event: str, **facts: Any) -> None:
-    with EVENTS.open("a") as file:
-        file.write(json.dumps({"event": event, **facts}, default=float) + "\n")
 
 
 def with_devices() -> Any:
@@ -160,9 +159,15 @@ def at(place: int, task: int, act: Callable[[Any], None]) -> Any:
     return lambda it, number: act(it) if (task, place) == (TASK, number) else None
 
 
+@functools.cache
+def still(steps: int) -> Any:
+    """A model that learns nothing, for all who want one: a trace takes long."""
+    return made(steps_per_execution=steps)
+
+
 def values() -> None:
     watch, log = Watch(fetches=["loss:0", "mse:0", "global_step:0"]), Log()
-    model = made()
+    model = still(1)
     history = fit(model, [watch, log])
     note(
         "values",
@@ -195,12 +200,6 @@ STOPS: dict[str, Callable[[], list[Any]]] = {
 }
 
 
-@functools.cache
-def still(steps: int) -> Any:
-    """One model for all stops, which learns nothing: a trace takes long."""
-    return made(steps_per_execution=steps)
-
-
 def stop(name: str, steps: int = 1) -> None:
     items, count, model = STOPS[name](), Log(), still(steps)
     before = int(model.optimizer.iterations.numpy())
@@ -219,7 +218,7 @@ def stop(name: str, steps: int = 1) -> None:
 def roles() -> None:
     chief, worker = hb.set_role(Watch(), "chief"), hb.set_role(Log(), "worker")
     everywhere = Watch()
-    fit(made(), [chief, worker, everywhere], epochs=1)
+    fit(still(1), [chief, worker, everywhere], epochs=1)
     note("roles", runs=[chief.runs, worker.steps, everywhere.runs])
 
 
@@ -260,7 +259,7 @@ def restart() -> None:
 
 def other_loops() -> None:
     """`evaluate`, `predict`, and the validation in `fit`."""
-    model, seen = made(), {}
+    model, seen = still(1), {}
     for name in ("evaluate", "predict"):
         watch = Watch(fetches="loss:0" if name == "evaluate" else None)
         loop = getattr(model, name)
@@ -297,6 +296,7 @@ def killed(task: int) -> None:
 
 def refused() -> None:
     """Only the chief gives `fit` what `as_callbacks` returned."""
+    agreement.BEGIN_SECS = 1.0
     try:
         if TASK == 0:
             fit(made(), Watch())

@@ -82,7 +82,7 @@ class Job:
         )
 
     def events(self) -> None:
-        for lag in (None, 2, 0):
+        for lag in (None, 0):
             made, log = self.model(square_output, 0.0, metrics=["mae"]), Recorder()
             history = self.fit(made, guests(log), max_lag=lag).history
             note(f"events {lag}", log=log.events, history=history)
@@ -239,14 +239,15 @@ def main() -> None:
     note("keras 3", message=REFUSED)
     job = Job(STRATEGY)
     job.events()
-    job.stops()
     job.rates()
     job.native_hooks()
-    stock_callbacks(job)
-    job.end_of_data()
-    job.several_steps()
-    job.inner_fit()
     job.errors()
+    if not tf.__version__.startswith("2.15"):  # whose tests are `one_tensorflow`
+        stock_callbacks(job)
+        job.end_of_data()
+        job.stops()
+        job.several_steps()
+        job.inner_fit()
     note("done")
 
 

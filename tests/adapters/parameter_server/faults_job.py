@@ -1,6 +1,7 @@
 """One `fit` that tests disturb by signals; the chief's notes go to `EVENTS`.
 
 With `leaves`, the chief ends while its threads still make iterators nobody needs.
+The environment may set other `LIMITS`.
 
 TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py EVENTS [leaves]
 """
@@ -24,8 +25,17 @@ from ps_guests import batches, keras, mean_output, model, note  # noqa: E402
 from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
+from hookbridge.adapters.parameter_server import exit as ending  # noqa: E402
+from hookbridge.loops.clusters import strategy_server  # noqa: E402
 
 look_often()
+LIMITS: dict[str, Any] = {
+    "EXIT_SECS": ending,
+    "PATIENCE_SECS": ending,
+    "CALL_MS": strategy_server,
+}
+for limit in LIMITS.keys() & os.environ.keys():
+    setattr(LIMITS[limit], limit, int(os.environ[limit]))
 v1: Any = tf.compat.v1
 FOLDER = Path(sys.argv[1]).parent
 
@@ -96,7 +106,7 @@ def main() -> None:
     guests = [
         Counting(),
         Watching(),
-        v1.train.CheckpointSaverHook(saved, save_steps=100),
+        v1.train.CheckpointSaverHook(saved, save_steps=50),
     ]
     try:
         made.fit(
