@@ -38,7 +38,7 @@ class Job:
     script: Path
     tasks: Sequence[str]
     arguments: Sequence[str]
-    own: Mapping[str, Sequence[str]]
+    own: dict[str, Sequence[str]]
     server: ForkServer
     environment: Mapping[str, str]
     alone: bool = False
@@ -163,8 +163,8 @@ def job(
     # Programs of other tests put folders of their own into the path, files and all.
     places = (Path(p) for p in sys.path if Path(p).is_relative_to(TESTS))
     path = next(file for p in places if (file := p / script).is_file())
-    own, environment = own or {}, environment or {}
-    it = Job(folder, path, tasks, arguments, own, server, environment, alone)
+    owned, environment = dict(own or {}), environment or {}
+    it = Job(folder, path, tasks, arguments, owned, server, environment, alone)
     try:
         if start is None or start:
             it.start(*(start or ()))

@@ -40,15 +40,21 @@ def results(
 def beside_others(*cases: Any) -> Callable[[Body], Any]:
     """Makes a slow test of `body(tmp_path, fork_server)`, or one for each case.
 
-    With cases, it is `body(case, tmp_path, fork_server)`.
+    With cases, it is `body(case, tmp_path, fork_server)`. TF 2.15.1 runs the first one.
     """
 
     def make(body: Body) -> Any:
-        bodies: list[Body] = [functools.partial(body, case) for case in cases]
-        ids = list(map(str, cases))
+        params = [
+            pytest.param(
+                functools.partial(body, case),
+                id=str(case),
+                marks=[pytest.mark.one_tensorflow] if number else [],
+            )
+            for number, case in enumerate(cases)
+        ]
 
         @pytest.mark.slow
-        @pytest.mark.parametrize("body", bodies or [body], ids=ids or ["job"])
+        @pytest.mark.parametrize("body", params or [pytest.param(body, id="job")])
         def test(body: Body, results: Results) -> None:
             results[body].result()
 

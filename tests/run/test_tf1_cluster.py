@@ -33,6 +33,7 @@ def of_cluster(
     return done.stdout.splitlines()
 
 
+@pytest.mark.one_tensorflow
 def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
     launcher: ForkServer, tmp_path: Path
 ) -> None:
@@ -120,7 +121,9 @@ tf.app.run()
 PROGRAMS = {"hooks": WITH_HOOKS, "supervisor": WITH_A_SUPERVISOR}
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "program", ["hooks", pytest.param("supervisor", marks=pytest.mark.one_tensorflow)]
+)
 def test_tasks_of_synchronous_towers_end_together(
     program: str, launcher: ForkServer, tmp_path: Path
 ) -> None:
@@ -130,6 +133,7 @@ def test_tasks_of_synchronous_towers_end_together(
     assert sorted(lines) == ["[chief 0] ended", "[worker 0] ended"]
 
 
+@pytest.mark.one_tensorflow
 @pytest.mark.parametrize("flag", ["--group_stop", "--no-group-stop"])
 def test_tensorflow_s_own_ending_can_be_had(flag: str) -> None:
     code = "import os; print(os.environ.get('HOOKBRIDGE_GROUP_STOP'))"

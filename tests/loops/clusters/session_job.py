@@ -149,7 +149,7 @@ def main() -> None:
         session_config=hb.loops.session_config(DEVICES)
         if "towers" in OPTIONS
         else None,
-        lost_secs=8.0,
+        lost_secs=float(OPTIONS.get("lost_secs", "8")),
     )
     try:
         with cluster:

@@ -139,11 +139,12 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
     assert steps[-1] == reached and sorted(set(steps)) == steps
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_a_job_in_which_nobody_trains_ends_too(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    own = {"ps 0": ["late_secs=3"]}  # the workers have come and would be gone
+    own = {"ps 0": ["late_secs=1"]}  # the workers have come and would be gone
     with job(
         *(tmp_path, "session_job.py", "nothing=1"), own=own, server=fork_server
     ) as it:

@@ -86,6 +86,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
             assert "Traceback" not in it.log(task), it.log(task)
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_a_stop_of_the_evaluator_before_the_job_begins(
     tmp_path: Path, fork_server: ForkServer
@@ -110,11 +111,12 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(
     assert "evaluator: a callback has set `stop_training`" in marker["reason"]
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_a_worker_that_sleeps_until_the_job_is_over(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=15")
+    arguments = (f"dir={tmp_path / 'model'}", "last_step=1", "delay_secs=8")
     tasks = ("ps 0", "chief 0", "worker 0", "worker 1")
     with job(
         *(tmp_path, "estimator_job.py", *arguments), tasks=tasks, server=fork_server
@@ -138,6 +140,7 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_a_worker_whose_servers_have_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

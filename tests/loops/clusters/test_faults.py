@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
 from cluster_processes import ALL, Job, job
 from fork_server import ForkServer
@@ -31,13 +32,14 @@ def wait_for_steps(it: Job) -> None:
 def test_killed_worker_stalls_nobody_and_comes_back(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with job(tmp_path, *SYNCHRONOUS, "last_step=250", server=fork_server) as it:
+    with job(tmp_path, *SYNCHRONOUS, server=fork_server) as it:
         wait_for_steps(it)
         it.send("worker 1", signal.SIGKILL)
         it.wait(["worker 1"])
         before = len(it.events("worker 0", "step"))
         # Now both gradients of each step come from the chief.
-        it.wait_for("worker 0", "step", before + 20)
+        it.wait_for("worker 0", "step", before + 10)
+        it.own["worker 1"] = ["request_stop_at=10"]
         it.start("worker 1")
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
@@ -45,11 +47,11 @@ def test_killed_worker_stalls_nobody_and_comes_back(
     assert it.idle_secs_to_end() <= 10, it.logs()
 
 
-@beside_others("ps 0", "worker 0")
+@beside_others("worker 0", "ps 0")
 def test_without_server_or_chief_everybody_ends_with_an_error(
     killed: str, tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with job(tmp_path, *SYNCHRONOUS, server=fork_server) as it:
+    with job(tmp_path, *SYNCHRONOUS, "lost_secs=3", server=fork_server) as it:
         wait_for_steps(it)
         it.send(killed, signal.SIGKILL)
         codes = it.wait()
@@ -112,19 +114,21 @@ def test_a_preempted_job_saves_and_the_next_run_goes_on(
     assert batches > max(steps, all_batches)
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_killed_chief_comes_back_and_lost_sessions_do(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    own = {"worker 0": ["abort_at=100"], "worker 1": ["abort_at=15"]}
-    arguments = ("aggregate=2", "last_step=250", "save_steps=5", f"dir={tmp_path}/m")
-    with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
+    own = {"worker 1": ["abort_at=15"]}
+    arguments = ("last_step=100", "save_steps=5", f"dir={tmp_path}/m")
+    with job(tmp_path, *SYNCHRONOUS, *arguments, own=own, server=fork_server) as it:
         it.wait_for("worker 0", "first_batch")
         # The kill comes after a checkpoint, and before the chief loses its session.
         while str(tf.train.latest_checkpoint(f"{tmp_path}/m")).endswith("ckpt-0"):
             time.sleep(0.05)
         it.send("worker 0", signal.SIGKILL)
         it.wait(["worker 0"])
+        it.own["worker 0"] = ["abort_at=10"]
         it.start("worker 0")
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
@@ -133,19 +137,16 @@ def test_killed_chief_comes_back_and_lost_sessions_do(
     first, again, third = (noted["step"] for noted in it.events("worker 0", "session"))
     assert first == 0 < again <= third
     assert len(it.events("worker 1", "session")) == 2
-    assert it.events("worker 0", "end")[0]["step"] >= 250
+    assert it.events("worker 0", "end")[0]["step"] >= 100
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_late_and_slow_worker(tmp_path: Path, fork_server: ForkServer) -> None:
-    own = {"worker 1": ["step_secs=0.5", "request_stop_at=4"]}
-    arguments = ("aggregate=2", "step_secs=0.1")
-    start = ("ps 0", "worker 0")
+    own = {"worker 1": ["step_secs=0.3", "request_stop_at=4"]}
+    start, slow = ("ps 0", "worker 0"), "step_secs=0.1"
     with job(
-        *(tmp_path, "session_job.py", *arguments),
-        own=own,
-        start=start,
-        server=fork_server,
+        tmp_path, *SYNCHRONOUS, slow, own=own, start=start, server=fork_server
     ) as it:
         it.wait_for("worker 0", "step", 5)  # the chief begins without it
         with taken_port() as port:  # of one more task, started meanwhile
@@ -176,6 +177,7 @@ def taken_port() -> Iterator[int]:
         yield int(other.getsockname()[1])
 
 
+@pytest.mark.one_tensorflow
 @beside_others()
 def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     tmp_path: Path, fork_server: ForkServer
@@ -200,11 +202,8 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
 
 @beside_others()
 def test_the_hook_alone_ends_it(tmp_path: Path, fork_server: ForkServer) -> None:
-    own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=3"]}
-    arguments = ("plain=1", "aggregate=2")
-    with job(
-        *(tmp_path, "session_job.py", *arguments), own=own, server=fork_server
-    ) as it:
+    own = {"worker 1": ["request_stop_at=20"], "worker 0": ["late_secs=1.5"]}
+    with job(tmp_path, *SYNCHRONOUS, "plain=1", own=own, server=fork_server) as it:
         codes = it.wait(["worker 0", "worker 1"])
     assert codes == {"ps 0": None, "worker 0": 0, "worker 1": 0}, it.logs()
     assert it.idle_secs_to_end() <= 10, it.logs()
