@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import tensorflow as tf
 import hookbridge as hb
 
 v1: Any = tf.compat.v1
-
+Training = Callable[[str], Any]
 
 # v1's optimizer, and the same of Keras.
 OPTIMIZERS: dict[str, tuple[Any, Any]] = {
@@ -58,6 +59,19 @@ def train_v1(kind: str, directory: str, steps: int) -> dict[str, Any]:
             return dict(session.run({v.op.name: v for v in v1.trainable_variables()}))
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """Of an optimizer: the checkpoint and weights of step 5, those of step 9."""
+
+    @functools.cache
+    def train(kind: str) -> Any:
+        folder = str(tmp_path_factory.mktemp(kind))
+        weights = train_v1(kind, folder, 5)
+        return f"{folder}/model.ckpt-5", weights, train_v1(kind, folder, 4)
+
+    return train
+
+
 def keras_model(keras: Any, kind: str) -> Any:
     model = hosts.keras_model(keras)
     model.compile(
@@ -70,12 +84,11 @@ def keras_model(keras: Any, kind: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sgd", "momentum", "adam", "adagrad", "rmsprop"])
 def test_training_goes_on_in_keras_as_it_would_in_the_graph(
-    keras: Any, kind: str, tmp_path: Path
+    keras: Any, kind: str, trained: Training
 ) -> None:
-    directory = str(tmp_path)
-    weights = train_v1(kind, directory, 5)
+    checkpoint, weights, later = trained(kind)
     model = keras_model(keras, kind)
-    report = hb.checkpoints.restore(model, directory)
+    report = hb.checkpoints.restore(model, checkpoint)
     for found, (name, value) in zip(model.get_weights(), weights.items(), strict=True):
         np.testing.assert_array_equal(found, value)
         assert report.restored[name] == name
@@ -85,34 +98,33 @@ def test_training_goes_on_in_keras_as_it_would_in_the_graph(
     assert all(name.endswith("/RMSProp_1") for name in report.unused)
     # If the slots were restored too, the next steps give the same weights.
     model.fit(hosts.X, hosts.Y, batch_size=32, epochs=4, verbose=0, shuffle=False)
-    further = train_v1(kind, directory, 4)
-    for found, value in zip(model.get_weights(), further.values(), strict=True):
+    for found, value in zip(model.get_weights(), later.values(), strict=True):
         np.testing.assert_allclose(found, value, rtol=2e-3, atol=2e-4)
 
 
 def test_what_does_not_fit_is_an_error_that_lists_it(
-    keras: Any, tmp_path: Path
+    keras: Any, trained: Training
 ) -> None:
-    train_v1("sgd", str(tmp_path), 1)
+    folder = str(Path(trained("sgd")[0]).parent)
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, name="other")])
     before = model.get_weights()
     with pytest.raises(hb.errors.CheckpointMismatchError, match="`other/kernel`"):
-        hb.checkpoints.restore(model, str(tmp_path))
+        hb.checkpoints.restore(model, folder)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
-    report = hb.checkpoints.restore(model, str(tmp_path), must_restore_weights=False)
+    report = hb.checkpoints.restore(model, folder, must_restore_weights=False)
     assert set(report.kept) == {"other/kernel", "other/bias"}
     assert "hidden/kernel" in report.unused
     assert "kept as they were" in str(report)
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(9, name="hidden")])
     with pytest.raises(hb.errors.CheckpointMismatchError, match=r"\[4, 8\]"):
-        hb.checkpoints.restore(model, str(tmp_path))
+        hb.checkpoints.restore(model, folder)
     unbuilt = keras.Sequential([keras.layers.Dense(2)])
     with pytest.raises(hb.errors.InvalidArgumentError, match="not built"):
-        hb.checkpoints.restore(unbuilt, str(tmp_path))
+        hb.checkpoints.restore(unbuilt, folder)
 
 
-def test_names_map_what_is_called_otherwise(keras: Any, tmp_path: Path) -> None:
-    weights = train_v1("adam", str(tmp_path), 2)
+def test_names_map_what_is_called_otherwise(keras: Any, trained: Training) -> None:
+    checkpoint, weights, _ = trained("adam")
     model = keras.Sequential(
         [
             keras.Input((4,)),
@@ -122,11 +134,11 @@ def test_names_map_what_is_called_otherwise(keras: Any, tmp_path: Path) -> None:
     )
     model.compile("adam", "mse")
     names = {"first/kernel": "hidden/kernel", "first/bias": "hidden/bias"}
-    report = hb.checkpoints.restore(model, str(tmp_path), names=names)
+    report = hb.checkpoints.restore(model, checkpoint, names=names)
     np.testing.assert_array_equal(model.get_weights()[0], weights["hidden/kernel"])
     assert "hidden/kernel/Adam" in report.restored.values()
     with pytest.raises(hb.errors.InvalidArgumentError, match="nosuch"):
-        hb.checkpoints.restore(model, str(tmp_path), names={"first/kernel": "nosuch"})
+        hb.checkpoints.restore(model, checkpoint, names={"first/kernel": "nosuch"})
 
 
 def test_every_weight_must_fit_trainable_or_not(keras: Any, tmp_path: Path) -> None:

@@ -82,8 +82,10 @@ class Job:
                 moment = self._random.randrange(self._steps // 3)
                 self.what = f"{kill.name} to {victim} after {moment} events"
                 moment += len(it.events("chief 0"))
-                chief = lambda: len(it.events("chief 0")) > moment
-                it.until(lambda: chief() or "chief 0" in it.ended, self.what)
+                it.until(
+                    lambda: len(it.events("chief 0")) > moment or "chief 0" in it.ended,
+                    self.what,
+                )
                 time.sleep(self._random.uniform(0, 0.05))
                 with contextlib.suppress(ProcessLookupError):
                     it.send(victim, kill)

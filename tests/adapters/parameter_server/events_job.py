@@ -40,9 +40,9 @@ from ps_guests import (  # noqa: E402
     mean_output,
     model,
     note,
+    noting_callback,
     square_output,
 )
-from ps_stock import stock_callbacks  # noqa: E402
 
 FOLDER = Path(sys.argv[1]).parent
 
@@ -145,6 +145,43 @@ class Job:
         self.fit(made, [timed], epochs=1, steps_per_epoch=60)
         note("timed saves")
 
+    def stock_callbacks(self) -> None:
+        """The callbacks that Keras ships, and the error of plain Keras."""
+        c = keras.callbacks
+        plain = ""
+        try:
+            self.model(mean_output, 0.125).fit(
+                self._data,
+                steps_per_epoch=1,
+                callbacks=[noting_callback(Recorder(), "plain")],
+                verbose=0,
+            )
+        except ValueError as e:
+            plain = str(e)
+        ended: list[float] = []
+        guests = [
+            c.LearningRateScheduler(lambda epoch, rate: rate / (epoch + 1)),
+            c.ReduceLROnPlateau("loss", factor=0.1, patience=10),
+            c.EarlyStopping("loss", mode="max", patience=1),
+            c.ModelCheckpoint(str(FOLDER / "stock-{batch:02d}.h5"), save_freq=3),
+            c.CSVLogger(str(FOLDER / "stock.csv")),
+            c.TerminateOnNaN(),
+            c.TensorBoard(str(FOLDER / "board"), update_freq=2),
+            c.LambdaCallback(
+                on_batch_end=lambda batch, logs: ended.append(float(logs["mae"]))
+            ),
+            v1.train.StepCounterHook(3, output_dir=str(FOLDER / "also")),
+        ]
+        made = self.model(mean_output, 0.125, metrics=["mae"])
+        self.fit(made, guests, epochs=9)
+        note(
+            "stock callbacks",
+            plain=plain,
+            epochs=len(made.history.epoch),
+            batches=len(ended),
+            bias=float(made.layers[1].bias.numpy()[0]),
+        )
+
     def end_of_data(self) -> None:
         """A fit whose data end in the middle, with steps in flight."""
         log, error = Recorder(), ""
@@ -243,7 +280,7 @@ def main() -> None:
     job.native_hooks()
     job.errors()
     if not tf.__version__.startswith("2.15"):  # whose tests are `one_tensorflow`
-        stock_callbacks(job)
+        job.stock_callbacks()
         job.end_of_data()
         job.stops()
         job.several_steps()

@@ -21,61 +21,44 @@ WORKERS = ("worker 0", "worker 1")  # the first is the chief
 
 
 class Way(NamedTuple):
-    """How one task stops.
+    """How one task stops, and for how many gradients an update waits in its job.
 
     Attributes:
-      argument: the option of the task that stops.
+      task: the task that stops.
+      argument: its option.
       reason: a part of the reported reason.
+      aggregate: `replicas_to_aggregate`; None if each worker updates alone.
       fails: whether that task ends with an error.
-      by_all: whether all tasks stop like this.
     """
 
+    task: str
     argument: str
     reason: str
-    fails: bool = False
-    by_all: bool = False
-
-
-WAYS = {
-    "step_limit": Way("last_step=30", "asked for a stop", by_all=True),
-    "end_of_data": Way("batches=15", "its data ended"),
-    "stop_training": Way("stop_training_at=15", "asked for a stop"),
-    "request_stop": Way("request_stop_at=15", "asked for a stop"),
-    "exception": Way("raise_at=15", "ValueError: the hook of this", fails=True),
-    "nan": Way("nan=0", "NaN loss", fails=True),
-}
-# `replicas_to_aggregate` below, at and above the number of workers; None: each worker
-# updates alone.
-SIZES = (3, 1, 2, None)
-
-
-class Case(NamedTuple):
-    """One job: who stops, how, and for how many gradients an update waits."""
-
-    way: str
     aggregate: int | None
-    task: str
-
-    def __str__(self) -> str:
-        return f"{self.way}-{self.aggregate}-{self.task}"
+    fails: bool = False
 
 
-CASES = [
-    Case(way, SIZES[i % len(SIZES)], WORKERS[i % len(WORKERS)])
-    for i, way in enumerate(WAYS)
-]
+STEP_LIMIT = "step_limit"  # the only way in which all tasks stop
+WAYS = {
+    STEP_LIMIT: Way("worker 0", "last_step=30", "asked for a stop", 3),
+    "end_of_data": Way("worker 1", "batches=15", "its data ended", 1),
+    "stop_training": Way("worker 0", "stop_training_at=15", "asked for a stop", 2),
+    "request_stop": Way("worker 1", "request_stop_at=15", "asked for a stop", None),
+    "exception": Way("worker 0", "raise_at=15", "ValueError: the hook", 3, fails=True),
+    "nan": Way("worker 1", "nan=0", "NaN loss", 1, fails=True),
+}
 
 
-@beside_others(*CASES)
-def test_all_end(case: Case, tmp_path: Path, fork_server: ForkServer) -> None:
-    way = WAYS[case.way]
-    arguments = [way.argument] if way.by_all else []
-    if case.aggregate is not None:
-        arguments.append(f"aggregate={case.aggregate}")
-    own = {case.task: [way.argument]}
+@beside_others(*WAYS)
+def test_all_end(name: str, tmp_path: Path, fork_server: ForkServer) -> None:
+    way = WAYS[name]
+    arguments = [way.argument] if name == STEP_LIMIT else []
+    if way.aggregate is not None:
+        arguments.append(f"aggregate={way.aggregate}")
+    own = {way.task: [way.argument]}
     with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
         codes = it.wait()
-    failing = {case.task} if way.fails else set()
+    failing = {way.task} if way.fails else set()
     # All processes have one exit code: without it an orchestrator would take a job in
     # which a worker has failed for a success of its chief.
     assert codes == dict.fromkeys(ALL, int(way.fails)), it.logs()
@@ -85,15 +68,15 @@ def test_all_end(case: Case, tmp_path: Path, fork_server: ForkServer) -> None:
     for task in set(WORKERS) - failing:
         (left,) = it.events(task, "left")
         assert way.reason in left["reason"]
-        if not way.by_all:
-            assert left["reason"].startswith(f"{case.task}: ")
+        if name != STEP_LIMIT:
+            assert left["reason"].startswith(f"{way.task}: ")
         # A stop by another task is a clean end: hooks get `end` on each worker, and
         # callbacks get `on_train_end` on the chief.
         assert it.events(task, "end")
         assert len(it.events(task, "train_end")) == int(task == "worker 0")
     for task in set(ALL) - failing:
         assert "Traceback" not in it.log(task), it.log(task)
-    if case is CASES[0]:
+    if name == STEP_LIMIT:
         assert_runs_without_an_update_are_counted(it)
 
 
