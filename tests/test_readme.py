@@ -26,17 +26,23 @@ for number, (place, source) in enumerate({blocks!r}):
     exec(compile(source, place, "exec"), {{"__name__": "__main__"}})
     os.chdir("..")
 """
+REFERENCE = [page for page in PAGES if page.startswith("docs/reference/")]
 ALONE = ("README.md", "docs/quickstart.md")
-OTHERS = [page for page in PAGES if page not in ALONE]
+OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE)]
 
 
 @pytest.mark.parametrize(
-    "pages", [*([page] for page in ALONE), OTHERS], ids=[*ALONE, "others"]
+    "pages",
+    [
+        *(pytest.param([page], id=page) for page in ALONE),
+        pytest.param(OTHERS, id="others"),
+        pytest.param(REFERENCE, id="reference", marks=pytest.mark.one_tensorflow),
+    ],
 )
 def test_python_blocks_run(
     pages: list[str], tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    """Each in a new folder; those of the other pages in one process."""
+    """Each page in a new process; other pages than these two share one."""
     sources = [
         (
             f"{page}:{block.line}",

@@ -152,7 +152,7 @@ WITH_CHILD = """
 import subprocess
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 (folder / f"child of {task}.pid").write_text(str(child.pid))
-time.sleep(600)
+while True: time.sleep(1)
 """
 
 
@@ -213,11 +213,8 @@ if task == "chief 0":
     sys.exit(3)
 signal.signal(signal.SIGTERM, note)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-(folder / f"child of {task}.pid").write_text(str(child.pid))
-while True: time.sleep(1)
 """
-    process = cluster(code, tmp_path, *ONE_WORKER, "--grace_secs=1")
+    process = cluster(code + WITH_CHILD, tmp_path, *ONE_WORKER, "--grace_secs=1")
     wait_for(tmp_path, "*.told", 1)
     process.send_signal(signal.SIGINT)
     assert finished(process)[0] == 3
