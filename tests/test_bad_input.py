@@ -222,26 +222,55 @@ NO_GUESTS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("words", CALLS)
-def test_a_call_is_refused(words: str, tmp_path: Path) -> None:
+HUGE = 10**5000
+NAMELESS = NoRepr()
+OFTEN: list[tuple[str, Callable[[Path], Any]]] = [
+    *(
+        (
+            f"Received `{name}={value!r}`; expected a finite number of seconds",
+            call(function, **{name: value}),
+        )
+        for function in (SessionCluster, strategy)
+        for name in ("lost_secs", "start_secs")
+        for value in (NAN, math.inf, -1, "5", None, True)
+    ),
+    *(
+        (
+            "Received `config='localhost:2222'`; expected a .*ClusterConfig",
+            call(function, "localhost:2222"),
+        )
+        for function in (SessionCluster, GroupStopHook, strategy)
+    ),
+    *(
+        (r"an integer of 16610 bits`?; expected", refused)
+        for refused in (
+            call(hb.as_callbacks, [], max_lag=-HUGE),
+            call(LocalCluster, num_workers=HUGE),
+            call(hb.loops.tower_devices, HUGE),
+            call(ClusterConfig, CLUSTER, "ps", HUGE),
+            call(SessionCluster, lost_secs=HUGE),
+        )
+    ),
+    *(
+        (r"<NoRepr instance at .*expected", refused)
+        for refused in (
+            call(hb.set_role, v1.train.StopAtStepHook(last_step=1), NAMELESS),
+            call(hb.explain, [], NAMELESS),
+            call(ClusterConfig, NAMELESS),
+            call(hb.in_begin, NAMELESS),
+            call(hb.replicate_model_fn, NAMELESS),
+            call(hb.TowerOptimizer, NAMELESS),
+            call(hb.loops.session_config, NAMELESS),
+            call(hb.callbacks.EarlyStopper, NAMELESS),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "refused"), [*CALLS.items(), *OFTEN])
+def test_a_call_is_refused(words: str, refused: Any, tmp_path: Path) -> None:
     with pytest.raises(INVALID, match=words):
-        CALLS[words](tmp_path)
-
-
-@pytest.mark.parametrize("function", [SessionCluster, strategy])
-@pytest.mark.parametrize("name", ["lost_secs", "start_secs"])
-@pytest.mark.parametrize("value", [NAN, math.inf, -1, "5", None, True])
-def test_a_time_is_a_finite_number(function: Any, name: str, value: Any) -> None:
-    words = f"Received `{name}={value!r}`; expected a finite number of seconds"
-    with pytest.raises(INVALID, match=words):
-        function(**{name: value})
-
-
-@pytest.mark.parametrize("function", [SessionCluster, GroupStopHook, strategy])
-def test_an_address_is_no_cluster(function: Any) -> None:
-    words = "Received `config='localhost:2222'`; expected a .*ClusterConfig"
-    with pytest.raises(INVALID, match=words):
-        function("localhost:2222")
+        refused(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -255,58 +284,18 @@ def test_a_damaged_file_of_checkpoints_is_named(state: bytes, tmp_path: Path) ->
         restore(model(), str(tmp_path))
 
 
-HUGE = 10**5000
-
-
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        (hb.as_callbacks, {"items": [], "max_lag": -HUGE}),
-        (LocalCluster, {"num_workers": HUGE}),
-        (hb.loops.tower_devices, {"num_towers": HUGE}),
-        (ClusterConfig, {"cluster": CLUSTER, "task_type": "ps", "task_index": HUGE}),
-        (SessionCluster, {"lost_secs": HUGE}),
-    ],
-)
-def test_a_number_of_5000_digits_is_named_by_its_size(
-    function: Any, options: Any
-) -> None:
-    with pytest.raises(INVALID, match=r"an integer of 16610 bits`?; expected"):
-        function(**options)
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (hb.set_role, (v1.train.StopAtStepHook(last_step=1), NoRepr())),
-        (hb.explain, ([], NoRepr())),
-        (ClusterConfig, (NoRepr(),)),
-        (hb.in_begin, (NoRepr(),)),
-        (hb.replicate_model_fn, (NoRepr(),)),
-        (hb.TowerOptimizer, (NoRepr(),)),
-        (hb.loops.session_config, (NoRepr(),)),
-        (hb.callbacks.EarlyStopper, (NoRepr(),)),
-    ],
-    ids=lambda _: "",
-)
-def test_a_value_without_a_text_is_named_by_its_class(
-    function: Any, arguments: Any
-) -> None:
-    with pytest.raises(INVALID, match=r"<NoRepr instance at .*expected"):
-        function(*arguments)
-
-
 @pytest.mark.parametrize("words", NO_GUESTS)
 def test_what_is_no_guest_is_refused(words: str, tmp_path: Path) -> None:
     with pytest.raises(hb.errors.NotAGuestError, match=words):
         NO_GUESTS[words](tmp_path)
 
 
-@pytest.mark.parametrize("function", [hb.as_hooks, hb.as_callbacks, hb.explain])
-def test_a_guest_without_a_text_is_named_by_its_class(function: Any) -> None:
+def test_a_guest_without_a_text_is_named_by_its_class() -> None:
     words = "Received <NoRepr instance at .*> of type `NoRepr`; expected"
-    with pytest.raises(hb.errors.NotAGuestError, match=words):
-        function([NoRepr()])
+    convert: tuple[Any, ...] = (hb.as_hooks, hb.as_callbacks, hb.explain)
+    for function in convert:
+        with pytest.raises(hb.errors.NotAGuestError, match=words):
+            function([NAMELESS])
 
 
 def test_counts_may_be_numbers_without_a_fraction() -> None:

@@ -16,39 +16,36 @@ from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 
 def test_native_and_wrapped_in_both_hosts(keras: Any) -> None:
-    hook = RecordingHook(EventLog())
-    stopping = keras.callbacks.EarlyStopping("loss")
-    in_fit = hb.explain([hook, stopping], host="fit")
+    guests = [RecordingHook(EventLog()), keras.callbacks.EarlyStopping("loss")]
+    in_fit = hb.explain(guests, host="fit")
     # A Keras 3 callback is wrapped where the host may be a `fit` of Keras 2.
-    verdict = "wrapped" if record_of(stopping).is_foreign else "native"
+    verdict = "wrapped" if record_of(guests[1]).is_foreign else "native"
     assert [g.verdict for g in in_fit.guests] == ["wrapped", verdict]
-    in_session = hb.explain([hook, stopping], host="session")
+    in_session = hb.explain(guests, host="session")
     assert [g.verdict for g in in_session.guests] == ["native", "wrapped"]
     assert [g.kind for g in in_session.guests] == ["hook", "callback"]
+    # What is wrapped already is explained as itself.
+    assert hb.explain(hb.as_callbacks(guests), "fit") == in_fit
+    hooks = hb.as_hooks(guests, steps_per_epoch=1)
+    assert hb.explain(hooks, "session") == in_session
 
 
 def test_rows_are_the_overridden_events_and_their_mapping() -> None:
     hook = tf.compat.v1.train.StopAtStepHook(num_steps=3)
     (report,) = hb.explain(hook, host="fit").guests
-    assert [e.event for e in report.events] == [
-        "begin",
-        "after_create_session",
-        "before_run",
-        "after_run",
-    ]
-    for row in report.events:
-        assert row.when == lifecycle.EVENTS[row.event].bridged
-        assert row.counterpart == lifecycle.EVENTS[row.event].counterpart
+    names = ["begin", "after_create_session", "before_run", "after_run"]
+    assert [e.event for e in report.events] == names
+    rows = [lifecycle.EVENTS[name] for name in names]
+    assert [e.when for e in report.events] == [row.bridged for row in rows]
+    assert [e.counterpart for e in report.events] == [row.counterpart for row in rows]
     (native,) = hb.explain(hook, host="session").guests
+    assert [e.when for e in native.events] == [row.native for row in rows]
     assert {e.counterpart for e in native.events} == {None}
-    assert [e.when for e in native.events] == [
-        lifecycle.EVENTS[e.event].native for e in report.events
-    ]
 
 
 def test_refused_guest_has_the_reason_and_no_events() -> None:
-    names = ("LocalCLIDebugHook",)
-    hook = type(names[0], (RecordingHook,), {"__module__": "tensorflow.x"})(EventLog())
+    name, module = "LocalCLIDebugHook", {"__module__": "tensorflow.x"}
+    hook = type(name, (RecordingHook,), module)(EventLog())
     (report,) = hb.explain(hook, host="fit").guests
     assert report.verdict == "refused"
     assert "`LocalCLIDebugHook` cannot run in `Model.fit`" in report.reason
@@ -58,23 +55,20 @@ def test_refused_guest_has_the_reason_and_no_events() -> None:
     assert report.reason == str(caught.value)
 
 
-def test_parameter_server_delivers_late_on_the_coordinator() -> None:
+def test_parameter_server_delivers_late_on_the_coordinator(tmp_path: Path) -> None:
     log = EventLog()
     epochs = RecordingCallback(log, only=["on_epoch_end"])
     batches = RecordingCallback(log, only=["on_train_batch_end"])
-    report = hb.explain([epochs, batches, RecordingHook(log)], host="parameter_server")
-    assert [g.verdict for g in report.guests] == ["native", "wrapped", "wrapped"]
-    assert {g.runs_on for g in report.guests} == {"the coordinator"}
-    late = {e.event: "`max_lag` steps late" in e.when for e in report.guests[1].events}
-    assert late == {"on_train_batch_end": True, "set_model": False, "set_params": False}
-
-
-def test_parameter_server_refuses_what_needs_the_step_s_process(tmp_path: Path) -> None:
     with tf.Graph().as_default():  # the writer of the hook needs a graph
-        hook = tf.compat.v1.train.ProfilerHook(1, output_dir=str(tmp_path))
-    (report,) = hb.explain(hook, host="parameter_server").guests
-    assert report.verdict == "refused"
-    assert "`ProfilerHook` cannot run under `ParameterServerStrategy`" in report.reason
+        profiler = tf.compat.v1.train.ProfilerHook(1, output_dir=str(tmp_path))
+    guests = [epochs, batches, RecordingHook(log), profiler]
+    *told, refused = hb.explain(guests, host="parameter_server").guests
+    assert [g.verdict for g in told] == ["native", "wrapped", "wrapped"]
+    assert {g.runs_on for g in told} == {"the coordinator"}
+    late = {e.event: "`max_lag` steps late" in e.when for e in told[1].events}
+    assert late == {"on_train_batch_end": True, "set_model": False, "set_params": False}
+    assert refused.verdict == "refused"
+    assert "`ProfilerHook` cannot run under `ParameterServerStrategy`" in refused.reason
 
 
 def test_roles_are_told_and_can_be_set(keras: Any) -> None:
@@ -86,27 +80,15 @@ def test_roles_are_told_and_can_be_set(keras: Any) -> None:
     text = " ".join(str(report).split())
     assert "runs on the chief, and an evaluator for what is given to it" in text
     assert "runs on every worker; the validation and `on_train_end` on the" in text
-
-
-def test_in_fit_a_callback_runs_everywhere_unless_told_otherwise(keras: Any) -> None:
-    stopping = keras.callbacks.EarlyStopping("val_loss")
-    chief = hb.set_role(keras.callbacks.LambdaCallback(), "chief")
-    split = hb.set_role(keras.callbacks.LambdaCallback(), "split")
-    elsewhere = hb.set_role(keras.callbacks.LambdaCallback(), "evaluator")
-    report = hb.explain([stopping, chief, split, elsewhere], host="fit")
+    # In `fit` a callback runs in every process, unless `set_role` says otherwise.
+    roles: tuple[Any, ...] = ("chief", "split", "evaluator")
+    set_roles = [hb.set_role(keras.callbacks.LambdaCallback(), r) for r in roles]
+    report = hb.explain([stopping, *set_roles], host="fit")
     assert [g.role for g in report.guests] == ["all", "chief", "all", "evaluator"]
     assert report.guests[0].runs_on == "every process that it is given to"
     assert report.guests[1].runs_on.startswith("the chief")
-    report = hb.explain([chief, elsewhere], host="parameter_server")
+    report = hb.explain(set_roles[::2], host="parameter_server")
     assert [g.runs_on for g in report.guests] == ["the coordinator", "the evaluator"]
-
-
-def test_wrapped_guests_are_explained_as_themselves() -> None:
-    hook = RecordingHook(EventLog())
-    assert hb.explain(hb.as_callbacks(hook), "fit") == hb.explain(hook, "fit")
-    callback = RecordingCallback(EventLog())
-    wrapped = hb.as_hooks(callback, steps_per_epoch=1)
-    assert hb.explain(wrapped, "session") == hb.explain(callback, "session")
 
 
 def test_missing_directory_is_a_refusal_and_nothing_is_written(

@@ -50,22 +50,25 @@ SESSION_SCENARIOS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("keras", KERAS)
 @pytest.mark.parametrize("scenario", FIT_SCENARIOS)
-def test_callback_in_fit_as_recorded(keras: str, scenario: str) -> None:
-    recorded = [tuple(e) for e in RECORDED[keras][scenario]]
-    expected = [
-        tuple(e)
-        for e in expected_events("callback", "fit", **FIT_SCENARIOS[scenario])
-        if e.event != "set_model"  # is not recorded
-    ]
-    assert recorded == expected
+def test_callback_as_recorded(scenario: str) -> None:
+    """In `fit`; a session shows it the same."""
+    facts = FIT_SCENARIOS[scenario]
+    events = expected_events("callback", "fit", **facts)
+    assert events == expected_events("callback", "session", **facts)
+    expected = [tuple(e) for e in events if e.event != "set_model"]  # is not recorded
+    for keras in KERAS:
+        assert [tuple(e) for e in RECORDED[keras][scenario]] == expected, keras
 
 
 @pytest.mark.parametrize("scenario", SESSION_SCENARIOS)
-def test_hook_in_session_as_recorded(scenario: str) -> None:
-    expected = expected_events("hook", "session", **SESSION_SCENARIOS[scenario])
+def test_hook_as_recorded(scenario: str) -> None:
+    """In a session; `fit` shows it the same, but for a run without a step."""
+    facts = SESSION_SCENARIOS[scenario]
+    expected = expected_events("hook", "session", **facts)
     assert HOOKS[scenario] == [e.event for e in expected]
+    in_fit = expected_events("hook", "fit", **facts)
+    assert in_fit == ([] if scenario == "zero_runs" else expected)
 
 
 def test_every_recorded_scenario_is_compared() -> None:
@@ -73,75 +76,41 @@ def test_every_recorded_scenario_is_compared() -> None:
     assert set(HOOKS) == set(SESSION_SCENARIOS)
 
 
-@pytest.mark.parametrize("scenario", FIT_SCENARIOS)
-def test_callback_sees_the_same_in_either_host(scenario: str) -> None:
-    facts = FIT_SCENARIOS[scenario]
-    in_fit = expected_events("callback", "fit", **facts)
-    assert in_fit == expected_events("callback", "session", **facts)
+# Facts of a callback in a session -> its last events, but for `on_train_end`.
+RUNS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"steps": 3, "steps_per_epoch": 2, "only": {"on_epoch_begin", "on_epoch_end"}},
+        "epoch_begin 0, epoch_end 0, epoch_begin 1, epoch_end 1",
+    ),
+    (
+        {"steps": 2, "steps_per_epoch": 4, "first_step": 6},
+        "epoch_begin 1, train_batch_begin 2, train_batch_end 2, train_batch_begin 3, "
+        "train_batch_end 3, epoch_end 1",
+    ),
+    (
+        {"steps": 6, "steps_per_epoch": 3, "steps_per_execution": 2}
+        | {"only": {"on_train_batch_end"}},
+        "train_batch_end 1, train_batch_end 2, train_batch_end 1, train_batch_end 2",
+    ),
+    (
+        {"steps": 2, "steps_per_epoch": 2, "ending": "error_in_step"},
+        "epoch_end 0, epoch_begin 1, train_batch_begin 0",
+    ),
+]
 
 
-@pytest.mark.parametrize("scenario", [s for s in SESSION_SCENARIOS if s != "zero_runs"])
-def test_hook_sees_the_same_in_either_host(scenario: str) -> None:
-    facts = SESSION_SCENARIOS[scenario]
-    in_session = expected_events("hook", "session", **facts)
-    assert in_session == expected_events("hook", "fit", **facts)
+@pytest.mark.parametrize(("facts", "last"), RUNS, ids=str)
+def test_last_epoch(facts: dict[str, Any], last: str) -> None:
+    events = expected_events("callback", "session", **facts)
+    found = [f"{e.event.removeprefix('on_')} {e.number}" for e in events]
+    found = [each for each in found if not each.startswith("train_end")]
+    assert found[-last.count(",") - 1 :] == last.split(", ")
 
 
-def test_hook_in_fit_without_a_step_sees_nothing() -> None:
-    assert expected_events("hook", "fit", steps=0) == []
-
-
-def test_partial_last_epoch_ends() -> None:
-    events = expected_events("callback", "session", steps=5, steps_per_epoch=3)
-    assert [tuple(e) for e in events if "epoch" in e.event] == [
-        ("on_epoch_begin", 0),
-        ("on_epoch_end", 0),
-        ("on_epoch_begin", 1),
-        ("on_epoch_end", 1),
-    ]
-
-
-def test_resumed_run_starts_in_the_middle_of_its_epoch() -> None:
-    events = expected_events(
-        "callback", "session", steps=2, steps_per_epoch=4, first_step=6
-    )
-    assert [tuple(e) for e in events[3:-1]] == [
-        ("on_epoch_begin", 1),
-        ("on_train_batch_begin", 2),
-        ("on_train_batch_end", 2),
-        ("on_train_batch_begin", 3),
-        ("on_train_batch_end", 3),
-        ("on_epoch_end", 1),
-    ]
-
-
-def test_executions_do_not_cross_epochs() -> None:
-    events = expected_events(
-        "callback", "fit", steps=6, steps_per_epoch=3, steps_per_execution=2
-    )
-    assert [e.number for e in events if e.event == "on_train_batch_end"] == [1, 2, 1, 2]
-    hook = expected_events(
-        "hook", "fit", steps=6, steps_per_epoch=3, steps_per_execution=2
-    )
+def test_a_hook_has_a_run_for_each_execution() -> None:
+    facts = {"steps": 6, "steps_per_epoch": 3, "steps_per_execution": 2}
+    hook = expected_events("hook", "fit", **facts)  # type: ignore[arg-type]
     assert sum(e.event == "before_run" for e in hook) == 4
-
-
-def test_error_in_step_leaves_no_end_event() -> None:
-    events = expected_events(
-        "callback", "session", steps=2, steps_per_epoch=2, ending="error_in_step"
-    )
-    assert [tuple(e) for e in events[-3:]] == [
-        ("on_epoch_end", 0),
-        ("on_epoch_begin", 1),
-        ("on_train_batch_begin", 0),
-    ]
-
-
-def test_only_keeps_what_the_guest_overrides() -> None:
-    events = expected_events(
-        "callback", "fit", steps=4, steps_per_epoch=2, only={"on_epoch_end"}
-    )
-    assert [tuple(e) for e in events] == [("on_epoch_end", 0), ("on_epoch_end", 1)]
 
 
 @pytest.mark.parametrize(

@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 from private_attributes import ATTRIBUTES, KERAS_VERSION
 from source_trees import Nodes, nodes_of, sources
 
+import hookbridge as hb
+
+v1: Any = tf.compat.v1
 HAS_KERAS_3 = KERAS_VERSION >= (3, 0)
 # Older releases of Keras 3 lack some of the names, and do without (docs/versions.md).
 HAS_NAMES_OF_KERAS_3 = KERAS_VERSION >= (3, 7)
 # Names of Python's own library.
 PYTHON = {"_asdict", "_exit", "_getframe", "_fields", "_replace"}
-
-
-def _v1() -> Any:
-    import tensorflow as tf
-
-    return tf.compat.v1
 
 
 def _coordinator(name: str) -> Any:
@@ -37,48 +35,12 @@ def _coordinator(name: str) -> Any:
 
 
 def _remote_value() -> Any:
-    import tensorflow as tf
-
     return _coordinator("RemoteValueImpl")(None, tf.TensorSpec([]))
 
 
-def _per_worker_values() -> Any:
-    import tensorflow as tf
-
-    return tf.distribute.experimental.coordinator.PerWorkerValues([_remote_value()])
-
-
-def _strategy() -> Any:
-    import tensorflow as tf
-
-    # The class: an object needs a cluster.
-    return tf.distribute.ParameterServerStrategy
-
-
-def _tf_function() -> Any:
-    import tensorflow as tf
-
-    return tf.function(abs)
-
-
-def _operation() -> Any:
-    import tensorflow as tf
-
+def _in_graph(make: Callable[[], Any]) -> Any:
     with tf.Graph().as_default():
-        return tf.constant(1).op
-
-
-def _graph_variable() -> Any:
-    import tensorflow as tf
-
-    with tf.Graph().as_default():
-        return _v1().get_variable("v", [], use_resource=True)
-
-
-def _session() -> Any:
-    import tensorflow as tf
-
-    return tf.compat.v1.Session(graph=tf.Graph())
+        return make()
 
 
 def _keras(number: int) -> Any:
@@ -88,36 +50,24 @@ def _keras(number: int) -> Any:
 
 def _model(number: int) -> Any:
     keras = _keras(number)
-    model = keras.Sequential([keras.layers.Dense(1)])
-    model.build((None, 2))
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     return model
 
 
 def _graph_model() -> Any:
-    import tensorflow as tf
-
-    keras = _keras(2)
     with tf.Graph().as_default():
-        model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
-        model.compile("sgd", "mse")
+        model = _model(2)
         model._make_train_function()
         model.get_weights()
     return model
 
 
 def _estimator(folder: Path) -> Any:
-    import hookbridge as hb
-
-    def model_fn(features: Any, labels: Any) -> None:
-        """Never called."""
-
-    return hb.estimator.Estimator(model_fn, str(folder))
+    return hb.estimator.Estimator(lambda features, labels: None, str(folder))
 
 
 def _estimator_module(name: str) -> Any:
-    import hookbridge as hb
-
     hb.estimator.Estimator  # noqa: B018 - makes the package importable
     return importlib.import_module(f"tensorflow_estimator.python.estimator.{name}")
 
@@ -128,13 +78,6 @@ def _estimator_code() -> Any:
     return types.SimpleNamespace(**dict.fromkeys(re.findall(r"\b_\w+", source)))
 
 
-def _v1_tensorboard() -> Any:
-    import tensorflow as tf
-
-    with tf.Graph().as_default():
-        return _keras(2).callbacks.TensorBoard()
-
-
 def _mixed_variable() -> Any:
     layer = _keras(2).layers.Dense(1, dtype="mixed_float16")
     layer.build([1, 1])
@@ -143,24 +86,26 @@ def _mixed_variable() -> Any:
 
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
-    "tf.compat.v1": lambda _: _v1(),
-    "CheckpointSaverHook": lambda folder: _v1().train.CheckpointSaverHook(
-        str(folder), save_steps=1
+    "tf.compat.v1": lambda _: v1,
+    "CheckpointSaverHook": lambda d: v1.train.CheckpointSaverHook(str(d), save_steps=1),
+    "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
+        save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()
     ),
-    "SummarySaverHook": lambda folder: _v1().train.SummarySaverHook(
-        save_steps=1, output_dir=str(folder), scaffold=_v1().train.Scaffold()
+    "GlobalStepWaiterHook": lambda _: v1.train.GlobalStepWaiterHook(3),
+    "SessionRunContext": lambda _: v1.train.SessionRunContext(None, None),
+    "Session": lambda _: v1.Session(graph=tf.Graph()),
+    "Operation": lambda _: _in_graph(lambda: tf.constant(1).op),
+    "tf.function": lambda _: tf.function(abs),
+    "Graph": lambda _: tf.Graph(),
+    "graph variable": lambda _: _in_graph(
+        lambda: v1.get_variable("v", [], use_resource=True)
     ),
-    "GlobalStepWaiterHook": lambda _: _v1().train.GlobalStepWaiterHook(3),
-    "SessionRunContext": lambda _: _v1().train.SessionRunContext(None, None),
-    "Session": lambda _: _session(),
-    "Operation": lambda _: _operation(),
-    "tf.function": lambda _: _tf_function(),
-    "Graph": lambda _: _operation().graph,
-    "graph variable": lambda _: _graph_variable(),
-    "ParameterServerStrategy": lambda _: _strategy(),
+    "ParameterServerStrategy": lambda _: tf.distribute.ParameterServerStrategy,
     "ClusterCoordinator": lambda _: _coordinator("ClusterCoordinator"),
     "RemoteValue": lambda _: _remote_value(),
-    "PerWorkerValues": lambda _: _per_worker_values(),
+    "PerWorkerValues": lambda _: tf.distribute.experimental.coordinator.PerWorkerValues(
+        [_remote_value()]
+    ),
     "Keras 2 model": lambda _: _model(2),
     "Keras 2 graph model": lambda _: _graph_model(),
     "Keras 2 graph function": lambda _: _graph_model().train_function,
@@ -169,7 +114,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
     "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
     "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),
-    "TensorBoard of v1": lambda _: _v1_tensorboard(),
+    "TensorBoard of v1": lambda _: _in_graph(_keras(2).callbacks.TensorBoard),
     "Keras 2 callback's method": lambda _: (
         _keras(2).callbacks.Callback().on_train_batch_begin
     ),
@@ -181,9 +126,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Keras 3 optimizer": lambda _: _keras(3).optimizers.SGD(0.1),
     "Keras 3 variable": lambda _: _model(3).weights[0],
     "Keras 3 metric": lambda _: _keras(3).metrics.MeanSquaredError(),
-    "Keras 3 BackupAndRestore": lambda folder: _keras(3).callbacks.BackupAndRestore(
-        str(folder)
-    ),
+    "Keras 3 BackupAndRestore": lambda d: _keras(3).callbacks.BackupAndRestore(str(d)),
     "Estimator": _estimator,
     "Estimator's code": lambda _: _estimator_code(),
     "RunConfig": lambda folder: _estimator(folder).config,
@@ -215,7 +158,7 @@ def test_private_attributes_are_where_the_table_says(
 
 
 def test_an_attribute_that_moved_is_missed() -> None:
-    assert not has(_operation(), "_moved")
+    assert not has(tf.Graph(), "_moved")
     assert not has(_coordinator("ClusterCoordinator"), "_moved")
 
 

@@ -22,71 +22,51 @@ def test_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
         "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     }.items():
         monkeypatch.setenv(name, value)
+    jobs = {"chief": 1, "ps": 1, "worker": 2}
     resolver = resolvers.SlurmClusterResolver(
-        jobs={"chief": 1, "ps": 1, "worker": 2}, gpus_per_node=2, auto_set_gpu=False
+        jobs=jobs, gpus_per_node=2, auto_set_gpu=False
     )
     config = ClusterConfig.from_resolver(resolver)
-    assert config == ClusterConfig(
-        {
-            "chief": ("node07:8888",),
-            "ps": ("node07:8889",),
-            "worker": ("node08:8888", "node08:8889"),
-        },
-        "worker",
-        0,
-    )
+    workers = ("node08:8888", "node08:8889")
+    cluster = {"chief": ("node07:8888",), "ps": ("node07:8889",), "worker": workers}
+    assert config == ClusterConfig(cluster, "worker", 0)
     assert not config.is_chief
 
 
-class Pods:
-    """The part of the Kubernetes client that TensorFlow's resolver uses."""
-
-    def list_pod_for_all_namespaces(self, label_selector: str) -> Any:
-        numbers = {"job-name=train-ps": [20], "job-name=train-worker": [10, 11]}
-        return SimpleNamespace(
-            items=[
-                SimpleNamespace(
-                    metadata=SimpleNamespace(name=f"pod{number}"),
-                    status=SimpleNamespace(phase="Running", host_ip=f"10.0.0.{number}"),
-                )
-                for number in numbers[label_selector]
-            ]
-        )
-
-
-def kubernetes() -> Any:
-    return resolvers.KubernetesClusterResolver(
-        job_to_label_mapping={
-            "worker": ["job-name=train-worker"],
-            "ps": ["job-name=train-ps"],
-        },
-        override_client=Pods(),
+def pods(label_selector: str) -> Any:
+    """What TensorFlow's resolver asks a Kubernetes client for."""
+    numbers = {"job-name=train-ps": [20], "job-name=train-worker": [10, 11]}
+    return SimpleNamespace(
+        items=[
+            SimpleNamespace(
+                metadata=SimpleNamespace(name=f"pod{number}"),
+                status=SimpleNamespace(phase="Running", host_ip=f"10.0.0.{number}"),
+            )
+            for number in numbers[label_selector]
+        ]
     )
 
 
 def test_kubernetes() -> None:
-    resolver = kubernetes()
+    jobs = ("worker", "ps")
+    resolver = resolvers.KubernetesClusterResolver(
+        job_to_label_mapping={job: [f"job-name=train-{job}"] for job in jobs},
+        override_client=SimpleNamespace(list_pod_for_all_namespaces=pods),
+    )
     resolver.task_type, resolver.task_id = "ps", 0
     config = ClusterConfig.from_resolver(resolver)
-    assert config.cluster == {
-        "worker": ("10.0.0.10:8470", "10.0.0.11:8470"),
-        "ps": ("10.0.0.20:8470",),
-    }
+    workers = ("10.0.0.10:8470", "10.0.0.11:8470")
+    assert config.cluster == {"worker": workers, "ps": ("10.0.0.20:8470",)}
     assert (config.task_type, config.task_index) == ("ps", 0)
-
-
-@pytest.mark.parametrize(
-    ("task", "message"),
-    [
-        ((None, None), "task_type=None .*Set `resolver.task_type`"),
-        (("worker", 2), r"task\['index'\] is 2; expected less than 2"),
-    ],
-)
-def test_a_task_that_the_resolver_does_not_know(task: Any, message: str) -> None:
-    resolver = kubernetes()
-    resolver.task_type, resolver.task_id = task
-    with pytest.raises(errors.InvalidArgumentError, match=f"KubernetesC.* {message}"):
-        ClusterConfig.from_resolver(resolver)
+    for task, message in (
+        ((None, None), "KubernetesC.* task_type=None .*Set `resolver.task_type`"),
+        (("worker", 2), r"KubernetesC.* task\['index'\] is 2; expected less than 2"),
+    ):
+        resolver.task_type, resolver.task_id = task
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            ClusterConfig.from_resolver(resolver)
+    with pytest.raises(errors.InvalidArgumentError, match="resolver='worker'"):
+        ClusterConfig.from_resolver("worker")
 
 
 def test_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +77,3 @@ def test_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", chief.to_json())
     resolver = resolvers.TFConfigClusterResolver()
     assert ClusterConfig.from_resolver(resolver) == chief
-
-
-def test_what_is_no_resolver() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="resolver='worker'"):
-        ClusterConfig.from_resolver("worker")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of, noting
-from hook_fetching import hook_of
 
 import hookbridge as hb
 from hookbridge import compat, errors
@@ -18,7 +17,6 @@ from hookbridge.testing import EventLog, RecordingHook
 
 ONE_KERAS = True
 
-v1 = tf.compat.v1
 PER_EPOCH = 3
 EVENTS = ("on_train_begin", "on_epoch_begin", "on_train_batch_end", "on_epoch_end",
           "on_train_end", "on_test_begin", "on_test_end", "on_predict_batch_end",
@@ -111,28 +109,6 @@ def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
     once = ["train_begin", *ONE_EPOCH, *ONE_EPOCH, "train_end"]
     assert names(logs[0]) == [*once, *once]
     assert names(logs[1]) == ["test_begin", "test_end"] * 2
-
-
-def test_canned_estimators_take_callbacks(keras: Any, tmp_path: Path) -> None:
-    history = keras.callbacks.History()
-    losses: list[float] = []
-
-    def fetch(self: Any, context: Any) -> Any:
-        graph = context.session.graph
-        return v1.train.SessionRunArgs(graph.get_collection(v1.GraphKeys.LOSSES)[-1])
-
-    # The losses come from a hook, which sees every run. The summaries of a canned v1
-    # Estimator may miss one: its global step moves while SummarySaverHook reads it.
-    native = hook_of(
-        before_run=fetch,
-        after_run=lambda self, c, values: losses.append(float(values.results)),
-    )
-    hooks = hb.as_hooks([native, history], steps_per_epoch=PER_EPOCH)
-    estimator = scenarios.dnn_v1(tmp_path)
-    estimator.train(scenarios.input_fn(), hooks=hooks, steps=2 * PER_EPOCH)
-    assert len(losses) == 2 * PER_EPOCH
-    means = [np.mean(losses[:PER_EPOCH]), np.mean(losses[PER_EPOCH:])]
-    np.testing.assert_allclose(history.history["loss"], means, rtol=1e-5)
 
 
 # --- model_to_estimator ---------------------------------------------------------
@@ -272,27 +248,3 @@ def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> No
     estimator = train(steps=100)
     # The first epoch is the best; the patience of three epochs spans the restart.
     assert estimator.evaluate(input_fn(repeat=False))["global_step"] == 4 * PER_EPOCH
-
-
-@pytest.mark.slow
-def test_validation_by_the_estimator(keras2: Any, tmp_path: Path) -> None:
-    history = keras2.callbacks.History()
-    estimator = hb.estimator.model_to_estimator(
-        keras_model(keras2), model_dir=str(tmp_path)
-    )
-    hooks = hb.as_hooks(
-        history,
-        steps_per_epoch=PER_EPOCH,
-        epochs=2,
-        validation=(
-            estimator,
-            hb.estimator.EvalSpec(input_fn(repeat=False), steps=None),
-        ),
-    )
-    estimator.train(input_fn(), hooks=hooks)
-    assert list(history.history) == ["loss", "val_loss", "val_mae"]
-    result = estimator.evaluate(input_fn(repeat=False))
-    for key in ("loss", "mae"):
-        assert history.history[f"val_{key}"][-1] == pytest.approx(float(result[key]))
-    # The newest checkpoint is still one of the loop, not of the validation.
-    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{2 * PER_EPOCH}")

@@ -7,6 +7,7 @@ import functools
 import importlib.metadata
 import importlib.util
 import sys
+import types
 from typing import Any
 
 import estimator_package_scan
@@ -66,33 +67,30 @@ def test_tensorflow_and_keras_3_are_left_as_they_were(fork_server: ForkServer) -
 
 
 @only_revived
-@pytest.mark.parametrize("module", ["tensorflow_estimator", "tf_keras"])
 def test_without_the_extra_the_error_says_what_to_install(
-    module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == module else real(name, *rest),
-    )
-    revive.namespaces.cache_clear()
-    with pytest.raises(
-        errors.MissingExtraError, match=r'pip install "tf-hookbridge\[estimator\]"'
-    ):
-        hb.estimator.Estimator  # noqa: B018
-    monkeypatch.undo()
-    assert hb.estimator.Estimator
-
-
-@only_revived
-def test_another_release_of_the_package_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.14.0")
-    revive.namespaces.cache_clear()
-    with pytest.raises(errors.MissingExtraError, match=r"2\.14\.0; expected 2\.15\.0"):
-        hb.estimator.RunConfig  # noqa: B018
+    real = importlib.util.find_spec
+    install = r'pip install "tf-hookbridge\[estimator\]"'
+    for missing in ("tensorflow_estimator", "tf_keras"):
+        revive.namespaces.cache_clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                importlib.util,
+                "find_spec",
+                lambda name, *rest, out=missing: (
+                    None if name == out else real(name, *rest)
+                ),
+            )
+            with pytest.raises(errors.MissingExtraError, match=install):
+                hb.estimator.Estimator  # noqa: B018
+    with monkeypatch.context() as patch:  # another release
+        patch.setattr(importlib.metadata, "version", lambda name: "2.14.0")
+        with pytest.raises(
+            errors.MissingExtraError, match=r"2\.14\.0; expected 2\.15\.0"
+        ):
+            hb.estimator.RunConfig  # noqa: B018
+    assert hb.estimator.Estimator
 
 
 @pytest.mark.slow
@@ -112,28 +110,6 @@ def test_package_imported_too_early_by_a_shim_says_so(fork_server: ForkServer) -
     )
     assert "before `hookbridge.estimator`" in message
     assert "hb.estimator.install()" in message
-
-
-@pytest.mark.slow
-@only_revived
-def test_a_failed_import_of_the_package_before_does_no_harm(
-    fork_server: ForkServer,
-) -> None:
-    printed = run_forked(
-        fork_server,
-        """
-        try:
-            import tensorflow_estimator
-        except Exception as e:
-            failed = isinstance(e, (ImportError, AttributeError))
-        import hookbridge as hb
-        hb.estimator.install()
-        import tensorflow_estimator
-        assert tensorflow_estimator.estimator.Estimator is hb.estimator.v1.Estimator
-        print(failed, hb.estimator.DNNClassifier.__name__)
-        """,
-    )
-    assert printed == "True DNNClassifierV2"
 
 
 @only_revived
@@ -194,20 +170,16 @@ def test_every_public_name_the_package_reads_is_in_its_view() -> None:
         assert in_view(name).__name__.startswith("tf_keras."), name
 
 
-def test_facade_passes_changes_on_to_the_real_module(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import tensorflow as tf
-
-    facade = Facade(tf.nn, {"relu": lambda: "replaced"})
-    assert facade.relu == "replaced" and facade.tanh is tf.nn.tanh
-    facade.made_up = 1
-    assert tf.nn.made_up == 1
+def test_facade_passes_changes_on_to_the_real_module() -> None:
+    real: Any = types.ModuleType("real")
+    real.relu, real.tanh = 1, 2
+    facade = Facade(real, {"relu": lambda: "replaced"})
+    assert (facade.relu, facade.tanh) == ("replaced", 2)
+    facade.made_up, real.tanh = 1, "patched"
+    assert real.made_up == 1 and facade.tanh == "patched"
+    assert {"relu", "tanh", "made_up"} <= set(dir(facade))
     del facade.made_up
-    assert not hasattr(tf.nn, "made_up") and not hasattr(facade, "made_up")
-    monkeypatch.setattr(tf.nn, "tanh", "patched")
-    assert facade.tanh == "patched"
-    assert {"relu", "tanh"} <= set(dir(facade))
+    assert not hasattr(real, "made_up") and not hasattr(facade, "made_up")
 
 
 @only_revived
@@ -219,21 +191,6 @@ def test_stand_ins_are_still_needed() -> None:
         else:
             real = importlib.import_module(name)
             assert not any(hasattr(real, missing) for missing in row.missing), name
-
-
-@only_revived
-def test_marking_as_deprecated_spares_tensorflow_only() -> None:
-    import tensorflow as tf
-
-    namespace = {"__builtins__": view.view_builtins()}
-    exec("from tensorflow.python.util import deprecation", namespace)
-    mark = namespace["deprecation"].deprecated(None, "message")  # type: ignore[attr-defined]
-    assert mark(tf.compat.v1.train.SessionRunHook) is tf.compat.v1.train.SessionRunHook
-
-    def mine() -> None:
-        """A function."""
-
-    assert mark(mine) is not mine and "message" in mark(mine).__doc__
 
 
 @only_revived
@@ -266,9 +223,17 @@ def test_everyone_else_imports_as_before() -> None:
 
 
 TRAIN_BOTH = """
+    try:  # an import that fails does no harm
+        import tensorflow_estimator
+    except (ImportError, AttributeError):
+        failed = True
     import numpy as np
     import tensorflow as tf
     import hookbridge as hb
+    hb.estimator.install()
+    import tensorflow_estimator
+    assert failed
+    assert tensorflow_estimator.estimator.Estimator is hb.estimator.v1.Estimator
 
     def fit():
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from hook_fetching import hook_of
 
 import hookbridge as hb
 
@@ -136,52 +135,6 @@ def test_early_stopping_hook_reads_the_evaluations(tmp_path: Path) -> None:
         scenarios.evaluation(),
     )
     assert estimator.get_variable_value("global_step") < 10
-
-
-def test_in_memory_evaluator_evaluates_in_mid_training(tmp_path: Path) -> None:
-    estimator = scenarios.custom(tmp_path)
-    evaluator = hb.estimator.experimental.InMemoryEvaluatorHook(
-        estimator, scenarios.input_fn(repeat=False), every_n_iter=2
-    )
-    estimator.train(scenarios.input_fn(), hooks=[evaluator], steps=4)
-    steps = sorted({step for step, _, _ in scenarios.events(tmp_path / "eval")})
-    assert steps == [0, 2, 4]
-
-
-def test_hooks_run_in_estimator_order(tmp_path: Path) -> None:
-    order: list[str] = []
-
-    def hook(name: str) -> Any:
-        return hook_of(begin=lambda self: order.append(name))
-
-    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
-        spec = scenarios.custom_model_fn(features, labels, mode, params)
-        return spec._replace(
-            training_hooks=[hook("spec")],
-            training_chief_hooks=[hook("chief")],
-            evaluation_hooks=[hook("spec")],
-        )
-
-    estimator = hb.estimator.Estimator(
-        model_fn, str(tmp_path), params={"learning_rate": 0.1}
-    )
-    estimator.train(scenarios.input_fn(), hooks=[hook("user")], steps=1)
-    assert order == ["chief", "user", "spec"]
-    order.clear()
-    estimator.evaluate(scenarios.input_fn(), steps=1, hooks=[hook("user")])
-    assert order == ["user", "spec"]
-
-
-def test_nan_loss_stops_training_by_name(tmp_path: Path) -> None:
-    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
-        spec = scenarios.custom_model_fn(features, labels, mode, params)
-        return spec._replace(loss=spec.loss * np.nan)
-
-    estimator = hb.estimator.Estimator(
-        model_fn, str(tmp_path), params={"learning_rate": 0.1}
-    )
-    with pytest.raises(hb.estimator.NanLossDuringTrainingError):
-        estimator.train(scenarios.input_fn(), steps=3)
 
 
 @pytest.mark.slow

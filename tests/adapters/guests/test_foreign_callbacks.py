@@ -8,26 +8,12 @@ from typing import Any
 import hook_hosts as hosts
 import numpy as np
 import pytest
-from callback_recorder import callback_of
+from callback_recorder import noting
 
 import hookbridge as hb
 from hookbridge import errors
 
 EVENTS = [f"batch {i}" for i in range(hosts.BATCHES)] + ["epoch 0"]
-
-
-def recorder(keras3: Any, seen: list[Any]) -> Any:
-    """Notes events, and what it got with them."""
-
-    def end_epoch(self: Any, epoch: int, logs: Any = None) -> None:
-        seen.append(f"epoch {epoch}")
-        self.weights = self.model.get_weights()
-
-    def end_batch(self: Any, batch: int, logs: Any = None) -> None:
-        assert isinstance(logs["loss"], float)
-        seen.append(f"batch {batch}")
-
-    return callback_of(keras3, on_train_batch_end=end_batch, on_epoch_end=end_epoch)
 
 
 def fit(model: Any, callbacks: list[Any], **options: Any) -> None:
@@ -37,7 +23,14 @@ def fit(model: Any, callbacks: list[Any], **options: Any) -> None:
 
 def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:
     seen: list[Any] = []
-    guest, model = recorder(keras3, seen), hosts.keras_model(keras2)
+
+    def note(self: Any, event: str, number: int, logs: Any) -> None:
+        assert isinstance(logs["loss"], float)
+        seen.append(f"{event.split('_')[-2]} {number}")
+        self.weights = self.model.get_weights()
+
+    guest = noting(keras3, note, ("on_train_batch_end", "on_epoch_end"))
+    model = hosts.keras_model(keras2)
     (once,) = hb.as_callbacks([guest])
     assert hb.as_callbacks([once])[0] is once
     assert hb.explain(guest, host="fit").guests[0].verdict == "wrapped"

@@ -21,13 +21,7 @@ def final_step() -> Any:
 def test_in_fit(keras: Any) -> None:
     model, hook = hosts.keras_model(keras), hb.in_begin(final_step)
     for runs in (1, 2):
-        model.fit(
-            hosts.X,
-            hosts.Y,
-            batch_size=hosts.BATCH,
-            verbose=0,
-            callbacks=hb.as_callbacks(hook),
-        )
+        hosts.in_fit(keras, [hook], model=model, epochs=1)
         assert hook.final_ops_values == 2 * runs * hosts.BATCHES
 
 
@@ -35,25 +29,17 @@ def test_in_a_session_loop() -> None:
     hook = hb.in_begin(final_step)
     (same,) = hb.as_hooks(hb.as_hooks(hook))
     assert same is hook
-    with tf.Graph().as_default():
-        step = v1.train.get_or_create_global_step()
-        add = v1.assign_add(step, 1)
-        stop = v1.train.StopAtStepHook(last_step=3)
-        with v1.train.MonitoredSession(hooks=[hook, stop]) as session:
-            while not session.should_stop():
-                session.run(add)
+    hosts.in_session([hook, v1.train.StopAtStepHook(last_step=3)])
     assert hook.final_ops_values == 6
 
 
 def test_what_fit_refuses_is_refused(keras: Any) -> None:
-    hook = hb.in_begin(
-        lambda: tf.compat.v1.train.SyncReplicasOptimizer(
-            v1.train.GradientDescentOptimizer(0.1), 1
-        ).make_session_run_hook(True)
-    )
-    model = hosts.keras_model(keras)
+    def sync() -> Any:
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        return v1.train.SyncReplicasOptimizer(optimizer, 1).make_session_run_hook(True)
+
     with pytest.raises(hb.errors.RefusedError, match="_SyncReplicasOptimizerHook"):
-        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+        hosts.in_fit(keras, [hb.in_begin(sync)])
 
 
 def test_roles_and_explain_know_it() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_loops import session_loop
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge import errors
@@ -17,16 +18,8 @@ from hookbridge.adapters.guests.record import record_of
 
 # What a training without validation gives; `on_batch_*` are called by Keras's own
 # `on_train_batch_*`.
-_DELIVERED = {
-    "on_train_begin",
-    "on_epoch_begin",
-    "on_train_batch_begin",
-    "on_train_batch_end",
-    "on_batch_begin",
-    "on_batch_end",
-    "on_epoch_end",
-    "on_train_end",
-}
+_KINDS = ("train", "epoch", "train_batch", "batch")
+_DELIVERED = {f"on_{kind}_{end}" for kind in _KINDS for end in ("begin", "end")}
 
 
 def _noting(guest: Any, *events: str) -> Any:
@@ -37,19 +30,6 @@ def _noting(guest: Any, *events: str) -> Any:
 
 def _note(guest: Any, event: str, *args: Any, **kwargs: Any) -> None:
     guest.seen = {*getattr(guest, "seen", ()), event}
-
-
-def _on_the_class(keras: Any) -> Any:
-    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
-        _note(self, "on_epoch_end")
-
-    return type("Own", (keras.callbacks.Callback,), {"on_epoch_end": on_epoch_end})()
-
-
-def _the_empty_method_again(keras: Any) -> Any:
-    base = keras.callbacks.Callback
-    body = {"on_epoch_end": base.on_epoch_end, "on_batch_end": base.on_batch_end}
-    return _noting(type("Again", (base,), body)(), "on_epoch_begin")
 
 
 def _around_the_empty_method(keras: Any) -> Any:
@@ -65,33 +45,38 @@ def _around_the_empty_method(keras: Any) -> Any:
     return guest
 
 
-def _wants_no_batches(keras: Any) -> Any:
-    class Quiet(keras.callbacks.Callback):  # type: ignore[misc]
-        def _implements_train_batch_hooks(self) -> bool:
-            return False
+def _again(k: Any) -> Any:
+    """The empty methods of the base class once more, and a method of the guest's."""
+    base = k.callbacks.Callback
+    empty = {event: getattr(base, event) for event in ("on_epoch_end", "on_batch_end")}
+    return _noting(callback_of(k, **empty), "on_epoch_begin")
 
-    return _noting(Quiet(), "on_train_batch_end", "on_epoch_end")
+
+def _quiet(k: Any) -> Any:
+    guest = callback_of(k, _implements_train_batch_hooks=lambda self: False)
+    return _noting(guest, "on_train_batch_end", "on_epoch_end")
 
 
-def _of_no_class(keras: Any) -> Any:
-    class Duck:
-        def set_params(self, params: Any) -> None: ...
-        def set_model(self, model: Any) -> None: ...
-
-    return _noting(Duck(), *(e for e in _DELIVERED if "on_batch" not in e))
+class Duck:
+    def set_params(self, params: Any) -> None: ...
+    def set_model(self, model: Any) -> None: ...
 
 
 GUESTS: dict[str, Callable[[Any], list[Any]]] = {
-    "class": lambda k: [_on_the_class(k)],
+    "class": lambda k: [
+        callback_of(k, on_epoch_end=lambda self, *_, **__: _note(self, "on_epoch_end"))
+    ],
     "alias": lambda k: [_noting(k.callbacks.Callback(), "on_batch_end")],
-    "empty method again": lambda k: [_the_empty_method_again(k)],
+    "empty method again": lambda k: [_again(k)],
     "around an empty method": lambda k: [_around_the_empty_method(k)],
-    "wants no batches": lambda k: [_wants_no_batches(k)],
+    "wants no batches": lambda k: [_quiet(k)],
     "wants none beside one that does": lambda k: [
-        _wants_no_batches(k),
+        _quiet(k),
         _noting(k.callbacks.Callback(), "on_train_batch_begin"),
     ],
-    "no class": lambda k: [_of_no_class(k)],
+    "no class": lambda k: [
+        _noting(Duck(), *(e for e in _DELIVERED if "on_batch" not in e))
+    ],
     "no method at all": lambda k: [k.callbacks.Callback()],
 }
 
@@ -144,15 +129,13 @@ def test_what_a_hook_may_fetch(
 
 def test_where_guests_write(keras: Any, tmp_path: Path) -> None:
     callbacks, folder = keras.callbacks, str(tmp_path)
+    log, whole = f"{folder}/a.csv", f"{folder}/a.keras"
     for guest, expected in (
         (train.CheckpointSaverHook(folder, save_steps=1), [(folder, True)]),
         (Quiet(), []),
         (callbacks.TensorBoard(folder), [(folder, True)]),
-        (callbacks.CSVLogger(f"{folder}/a.csv"), [(f"{folder}/a.csv", False)]),
-        (
-            callbacks.ModelCheckpoint(f"{folder}/a.keras"),
-            [(f"{folder}/a.keras", False)],
-        ),
+        (callbacks.CSVLogger(log), [(log, False)]),
+        (callbacks.ModelCheckpoint(whole), [(whole, False)]),
         (callbacks.EarlyStopping("loss"), []),
     ):
         assert record_of(guest).writes == expected

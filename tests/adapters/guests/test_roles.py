@@ -62,6 +62,7 @@ def model_of(keras: Any) -> Any:
 
 
 X = np.zeros((4, 2), "float32")
+ENDS = ("on_train_begin", "on_train_end")
 
 
 @pytest.mark.parametrize("name", sorted(PLACES))
@@ -86,23 +87,22 @@ def test_a_guest_runs_where_its_role_says(
     assert log.counts("free")["after_run"] == 1
 
     # In `fit` callbacks go by the role that they were given.
-    def recording(role: roles.Role | None) -> Any:
-        def note(self: Any, event: str, logs: Any) -> None:
-            log.add(str(role), event)
-
-        callback = noting(keras, note, ("on_train_begin", "on_train_end"))
-        return callback if role is None else hb.set_role(callback, role)
-
     log = EventLog()
-    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
-    guests = [*map(recording, roles.ROLES), recording(None), logger]
+    given = [*roles.ROLES, None]
+    guests = [
+        noting(keras, lambda _, event, logs, r=role: log.add(str(r), event), ENDS)
+        for role in given
+    ]
+    for role, guest in zip(roles.ROLES, guests, strict=False):
+        hb.set_role(guest, role)
     callbacks = hb.as_callbacks(guests)
     assert hb.as_callbacks(callbacks) == callbacks
-    given = [*roles.ROLES, None, None]
     for set_role, guest, callback in zip(given, guests, callbacks, strict=True):
         # A Keras 3 callback is wrapped where Keras 2 is in the process too.
         called = getattr(callback, "__wrapped__", callback)
         assert (called is guest) is (set_role is None or name in RUNS[set_role])
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    callbacks += hb.as_callbacks(logger)
     model_of(keras).fit(X, X[:, :1], verbose=0, callbacks=callbacks)
     for role in roles.ROLES:
         assert bool(log.of(role)) is (name in RUNS[role])
@@ -111,12 +111,20 @@ def test_a_guest_runs_where_its_role_says(
 
 
 def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
-    c = keras.callbacks
-    assert role_of(tf.compat.v1.train.StopAtStepHook(3)) == "all"
-    assert role_of(c.CSVLogger(str(tmp_path / "x.csv"))) == "chief"
-    assert role_of(c.EarlyStopping("val_loss")) == "chief"
-    assert role_of(c.EarlyStopping("loss")) == "split"
-    assert role_of(c.LambdaCallback()) == "split"
+    c, folder = keras.callbacks, str(tmp_path)
+    saver = tf.compat.v1.train.CheckpointSaverHook(folder, save_steps=1)
+    for guest, role in (
+        (saver, "all"),
+        (c.CSVLogger(f"{folder}/x.csv"), "chief"),
+        (c.EarlyStopping("val_loss"), "chief"),
+        (c.EarlyStopping("loss"), "split"),
+        (c.LambdaCallback(), "split"),
+    ):
+        assert role_of(guest) == role
+    (of_chief,) = hb.explain(saver, host="fit").guests
+    assert "under `MultiWorkerMirroredStrategy`, the chief" in of_chief.runs_on
+    (of_all,) = hb.explain(hb.set_role(saver, "all"), host="fit").guests
+    assert of_all.runs_on == roles.MEANING["all"]
     callback = c.EarlyStopping("loss")
     assert hb.set_role(callback, "chief") is callback
     (hook,) = hb.as_hooks(callback, steps_per_epoch=STEPS)
@@ -147,14 +155,6 @@ def test_what_is_skipped_says_so_once(
     (of_session,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
     assert of_session.callback is callback and of_session.role == "chief"
     assert hb.explain(skipped, "fit") == hb.explain(callback, "fit")
-
-
-def test_explain_tells_who_saves_in_several_processes(tmp_path: Path) -> None:
-    saver = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
-    (of_chief,) = hb.explain(saver, host="fit").guests
-    assert "under `MultiWorkerMirroredStrategy`, the chief" in of_chief.runs_on
-    (of_all,) = hb.explain(hb.set_role(saver, "all"), host="fit").guests
-    assert of_all.runs_on == roles.MEANING["all"]
 
 
 def test_one_more_callback_where_several_processes_call_fit(
