@@ -83,17 +83,15 @@ def test_batches_are_backed_up_too(keras2: Any, tmp_path: Path) -> None:
 def test_a_backup_without_some_variables_is_reported(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
-    folder = tmp_path / "backup"
-    optimizer = v1.train.AdamOptimizer
+    def run(*guests: Any, **options: Any) -> int:
+        backup = keras.callbacks.BackupAndRestore(str(tmp_path / "backup"))
+        return session_loop([backup, *guests], validate=False, **options).steps
+
     with pytest.raises(KeyboardInterrupt):
-        session_loop(
-            [keras.callbacks.BackupAndRestore(str(folder)), dies(keras)], validate=False
-        )
-    path = folder / "latest.weights.h5"
+        run(dies(keras))
+    path = tmp_path / "backup" / "latest.weights.h5"
     if not path.exists():  # Keras 2 writes a checkpoint of the whole session
-        assert list(folder.rglob("*.index"))
+        assert list(path.parent.rglob("*.index"))
         return
-    backup = keras.callbacks.BackupAndRestore(str(folder))
-    run = session_loop([backup], optimizer=optimizer, validate=False)
-    assert run.steps == 4 * STEPS
+    assert run(optimizer=v1.train.AdamOptimizer) == 4 * STEPS
     assert "dense/kernel/Adam_1" in said(str(path))[0].getMessage()

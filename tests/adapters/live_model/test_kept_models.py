@@ -26,47 +26,32 @@ def _variable(weight: Any) -> Any:
     return weight if isinstance(weight, tf.Variable) else weight.value
 
 
-def _decay(kept: list[Any]) -> None:
-    kept[0].assign(kept[0] * 0.99)
-
-
-def _clip(kept: list[Any]) -> None:
-    for variable in kept:
-        variable.assign(tf.clip_by_value(variable, -1.0, 0.5))
-
-
-def _product(kept: list[Any]) -> None:
-    # An op of TensorFlow that is given the variable itself, not its value.
-    kept[1].assign_add(tf.reshape(tf.matmul(kept[0], [[-0.1], [0.2]], True), [1]))
-
-
-def _compiled() -> Callable[[list[Any]], None]:
-    """A function that is traced once and holds the variables."""
-    made: list[Any] = []
-
-    def change(kept: list[Any]) -> None:
-        if not made:
-            made.append(tf.function(lambda: kept[0].assign(kept[0] * 0.9)))
-        made[0]()
-
-    return change
-
-
 def test_kept_variables_in_batches(keras: Any) -> None:
     """Read, changed and written in each batch: no training is undone."""
 
-    def keeps(change: Callable[[list[Any]], None]) -> Any:
+    def keeps(change: Callable[[Any, Any], Any]) -> Any:
         def keep(self: Any, logs: Any) -> None:
             self.kept = [_variable(w) for w in self.model.trainable_weights]
 
         return callback_of(
             keras,
             on_train_begin=keep,
-            on_train_batch_end=lambda self, batch, logs: change(self.kept),
+            on_train_batch_end=lambda self, batch, logs: change(*self.kept),
         )
 
+    def clip(*kept: Any) -> None:
+        for variable in kept:
+            variable.assign(tf.clip_by_value(variable, -1.0, 0.5))
+
+    def product(kernel: Any, bias: Any) -> None:
+        # An op of TensorFlow that is given the variable itself, not its value.
+        bias.assign_add(tf.reshape(tf.matmul(kernel, [[-0.1], [0.2]], True), [1]))
+
     def guests() -> list[Any]:
-        return [keeps(each) for each in (_decay, _clip, _product, _compiled())]
+        # A function that is traced once and holds the variables.
+        compiled = tf.function(lambda kernel, bias: kernel.assign(kernel * 0.9))
+        decay = lambda kernel, bias: kernel.assign(kernel * 0.99)  # noqa: E731
+        return [keeps(each) for each in (decay, clip, product, compiled)]
 
     assert_same(
         session_loop(guests(), validate=False, logs={"mae": "mae:0"}),
@@ -189,13 +174,11 @@ def test_layers_of_keras_3_in_the_graph(keras3: Any) -> None:
 
 
 WARNING = "has not changed up to step"
-Make = Callable[[Any, Path], Any]
 
 
 def _own_model(keras: Any) -> Any:
-    return keras.Sequential(
-        [keras.layers.Input((2,)), keras.layers.Dense(1, name="dense")]
-    )
+    layers = [keras.layers.Input((2,)), keras.layers.Dense(1, name="dense")]
+    return keras.Sequential(layers)
 
 
 def _holding(keras: Any, held: Any, **events: Any) -> Any:
@@ -204,69 +187,44 @@ def _holding(keras: Any, held: Any, **events: Any) -> Any:
     return guest
 
 
-def _manager(keras: Any, folder: Path) -> Any:
-    checkpoint = tf.train.Checkpoint(model=_own_model(keras))
-    return _holding(keras, tf.train.CheckpointManager(checkpoint, str(folder), 3))
-
-
-def _closure(keras: Any, folder: Path) -> Any:
-    checkpoint = tf.train.Checkpoint(model=_own_model(keras))
-    return keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: checkpoint.save(str(folder / "own"))
-    )
-
-
-UNTRAINED: dict[str, Make] = {
-    "model": lambda keras, folder: _holding(keras, _own_model(keras)),
-    "manager": _manager,
-    "closure": _closure,
-}
-
-
 def test_untrained(
     keras: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, make in UNTRAINED.items():
-        guest = make(keras, tmp_path)
+    own, saved = _own_model(keras), tf.train.Checkpoint(model=_own_model(keras))
+    closure = tf.train.Checkpoint(model=_own_model(keras))
+    for guest in (
+        _holding(keras, own),
+        _holding(keras, tf.train.CheckpointManager(saved, str(tmp_path), 3)),
+        keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: closure.save(str(tmp_path / "own"))
+        ),
+    ):
         caplog.clear()
         session_loop([guest], epochs=2)
-        assert caplog.text.count(WARNING) == 1, name
+        assert caplog.text.count(WARNING) == 1
         assert f"`{type(guest).__name__}` holds the eager variable" in caplog.text
-
-
-def _of_the_session(keras: Any) -> Any:
-    def keep(self: Any, logs: Any) -> None:
-        self.checkpoint = tf.train.Checkpoint(model=self.model)
-        self.kept = [*self.model.weights, self.model.optimizer.iterations]
-
-    return callback_of(keras, on_train_begin=keep)
-
-
-def _follows(keras: Any) -> Any:
-    def follow(self: Any, epoch: int, logs: Any) -> None:
-        self.held.set_weights(self.model.get_weights())
-
-    return _holding(keras, _own_model(keras), on_epoch_end=follow)
-
-
-def _counts_itself(keras: Any) -> Any:
-    """A checkpoint of what the callback counts itself is right."""
-    epochs = tf.Variable(0, name="epochs")
-
-    def count(self: Any, epoch: int, logs: Any) -> None:
-        epochs.assign_add(1)
-
-    held = [epochs, tf.train.Checkpoint(epochs=epochs)]
-    return _holding(keras, held, on_epoch_end=count)
 
 
 def test_what_follows_the_session_or_is_no_model_is_not_told_of(
     keras: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def keep(self: Any, logs: Any) -> None:
+        self.checkpoint = tf.train.Checkpoint(model=self.model)
+        self.kept = [*self.model.weights, self.model.optimizer.iterations]
+
+    def follow(self: Any, epoch: int, logs: Any) -> None:
+        self.held.set_weights(self.model.get_weights())
+
+    def count(self: Any, epoch: int, logs: Any) -> None:
+        epochs.assign_add(1)
+
+    epochs = tf.Variable(0, name="epochs")
+    counted = [epochs, tf.train.Checkpoint(epochs=epochs)]
     guests = [
-        _of_the_session(keras),
-        _follows(keras),
-        _counts_itself(keras),
+        callback_of(keras, on_train_begin=keep),
+        _holding(keras, _own_model(keras), on_epoch_end=follow),
+        # A checkpoint of what the callback counts itself is right.
+        _holding(keras, counted, on_epoch_end=count),
         _holding(keras, tf.Variable(1.0, name="threshold")),
         keras.callbacks.EarlyStopping("loss", restore_best_weights=True),
     ]

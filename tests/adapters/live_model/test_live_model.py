@@ -66,21 +66,31 @@ def test_batch_norm_averages_are_weights(keras: Any) -> None:
 def test_evaluate_runs_the_validation(keras: Any) -> None:
     results: list[Any] = []
     events: list[str] = []
+    counted: list[Any] = []
 
     def evaluate(self: Any, epoch: int, logs: Any) -> None:
-        results.append((self.model.evaluate(return_dict=True), dict(logs)))
-        results.append(self.model.evaluate())
+        model = self.model
+        strategy = model.distribute_strategy
+        assert strategy.num_replicas_in_sync == 1
+        assert strategy.extended.should_checkpoint
+        assert model.metrics_names == ["loss", "mae"]
+        counters = (model._train_counter, model._test_counter)
+        counted.append([int(counter.numpy()) for counter in counters])
+        results.append((model.evaluate(return_dict=True), dict(logs)))
+        results.append(model.evaluate())
 
     evaluates = callback_of(
         keras,
         on_epoch_end=evaluate,
         on_test_begin=lambda self, logs: events.append("test"),
     )
-    session_loop([evaluates], epochs=1)
+    session_loop([evaluates], epochs=2)
     values, logs = results[0]
     assert values == {k[4:]: v for k, v in logs.items() if k.startswith("val_")}
     assert results[1] == list(values.values())
-    assert len(events) == 3
+    assert len(events) == 6
+    # As Keras does: the batches of the whole training, and of the last validation.
+    assert counted == [[STEPS, 2], [2 * STEPS, 2]]
 
 
 def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
@@ -122,18 +132,6 @@ def test_logs_from_every_kind_of_source(keras: Any, keras2: Any) -> None:
     assert logs_seen[0]["streaming"] != pytest.approx(logs_seen[1]["streaming"])
 
 
-def test_metric_is_found_by_the_name_that_is_monitored(keras: Any) -> None:
-    stop = keras.callbacks.EarlyStopping("error", mode="max", patience=1)
-    with tf.Graph().as_default():
-        net = build()
-        v1.metrics.mean(net.mae, name="error")
-        history = keras.callbacks.History()
-        hooks = hb.as_hooks([stop, history], steps_per_epoch=STEPS)
-        steps = until_stop(hooks, net.train_op, lambda step: feeds(net, step))
-    assert steps == 2 * STEPS
-    assert list(history.history) == ["loss", "error"]
-
-
 @pytest.mark.parametrize(
     ("monitor", "others", "epochs"),
     [
@@ -142,31 +140,26 @@ def test_metric_is_found_by_the_name_that_is_monitored(keras: Any) -> None:
         ("acc", (), 2),
         # Their classes need arguments: the direction of the others is known.
         ("mae", ("mean_io_u", "precision_at_recall"), 3),
+        # A streaming metric of the graph, which is in no `logs=`.
+        ("error", None, 2),
     ],
 )
 def test_direction_of_a_metric(
-    keras: Any, monitor: str, others: tuple[str, ...], epochs: int
+    keras: Any, monitor: str, others: tuple[str, ...] | None, epochs: int
 ) -> None:
-    stop = keras.callbacks.EarlyStopping(monitor, patience=1)
-    logs = dict.fromkeys((monitor, *others), "mae:0")
-    loop = session_loop([stop], epochs=3, logs=logs, validate=False)
+    mode = "max" if others is None else "auto"
+    stop = keras.callbacks.EarlyStopping(monitor, mode=mode, patience=1)
+    logs = None if others is None else dict.fromkeys((monitor, *others), "mae:0")
+
+    def optimizer(rate: float) -> Any:
+        mae = v1.get_default_graph().get_tensor_by_name("mae:0")
+        v1.metrics.mean(mae, name="error")
+        return v1.train.GradientDescentOptimizer(rate)
+
+    options = {"optimizer": optimizer, "logs": logs, "validate": False}
+    loop = session_loop([stop], epochs=3, **options)
     assert loop.steps == epochs * STEPS
-
-
-def test_strategy_and_counters(keras: Any) -> None:
-    seen: list[Any] = []
-
-    def look(self: Any, epoch: int, logs: Any) -> None:
-        model = self.model
-        counters = [model._train_counter, model._test_counter]
-        assert model.distribute_strategy.num_replicas_in_sync == 1
-        assert model.distribute_strategy.extended.should_checkpoint
-        assert model.metrics_names == ["loss", "mae"]
-        seen.append([int(c.numpy()) for c in counters])
-
-    session_loop([callback_of(keras, on_epoch_end=look)], epochs=2)
-    # As Keras does: the batches of the whole training, and of the last validation.
-    assert seen == [[STEPS, 2], [2 * STEPS, 2]]
+    assert list(loop.history) == ["loss", monitor, *(others or ())]
 
 
 @pytest.mark.parametrize("event", ["on_train_batch_begin", "on_train_batch_end"])

@@ -44,8 +44,7 @@ def test_whole_models_of_a_keras_graph(keras: Any, keras2: Any, tmp_path: Path) 
         for path in written:
             model = keras2.models.load_model(str(path), compile=False)
             kept = weights["m2-3" if folder.name == "saved" else path.stem]
-            for ours, theirs in zip(model.get_weights(), kept, strict=True):
-                np.testing.assert_array_equal(ours, theirs, err_msg=str(path))
+            np.testing.assert_equal(model.get_weights(), kept, str(path))
 
 
 def test_options_that_keras_2_alone_has(keras2: Any, tmp_path: Path) -> None:
@@ -79,8 +78,7 @@ def test_options_that_keras_2_alone_has(keras2: Any, tmp_path: Path) -> None:
     for path in paths:
         again = c.ModelCheckpoint(path, load_weights_on_restart=True, **only)
         session_loop([again, looks], epochs=1, validate=False)
-        for ours, theirs in zip(seen[-1], first.weights, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_equal(seen[-1], first.weights)
 
 
 def write_h5(path: Path, **weights: Any) -> str:
