@@ -69,12 +69,10 @@ def _assert_same(ours: Any, theirs: Any) -> None:
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
     elif isinstance(theirs, dict):
-        assert list(ours) == list(theirs)
-        assert getattr(ours, "default_factory", 0) is getattr(
-            theirs, "default_factory", 0
-        )
-        for key in theirs:
-            _assert_same(ours[key], theirs[key])
+        factories = [getattr(each, "default_factory", 0) for each in (ours, theirs)]
+        assert factories[0] is factories[1]
+        _assert_same(list(ours), list(theirs))
+        _assert_same(list(ours.values()), list(theirs.values()))
     elif isinstance(theirs, list | tuple):
         assert len(ours) == len(theirs)
         for mine, other in zip(ours, theirs, strict=True):
@@ -250,10 +248,7 @@ def test_events_of_a_session_are_those_of_the_lifecycle(
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             while not session.should_stop():
                 session.run(train_op)
-    facts = {
-        "steps": steps - first,
-        "steps_per_epoch": steps_per_epoch,
-        "first_step": first,
-    }
+    facts = {"steps_per_epoch": steps_per_epoch, "first_step": first}
+    facts["steps"] = steps - first
     for guest in ("hook", "callback"):
         assert_conforms(log, guest, guest=guest, host="session", **facts)

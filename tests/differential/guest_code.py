@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from callback_recorder import callback_of
+from hook_fetching import hook_of
 from hypothesis import strategies as st
 
 v1: Any = tf.compat.v1
@@ -18,36 +20,32 @@ train: Any = v1.train
 MONITORS = ("loss", "mae", "val_loss", "val_mae")
 
 
-def _call(name: str, *args: Any, **options: st.SearchStrategy[Any]) -> Any:
+def _call(name: str, *args: str, **options: st.SearchStrategy[Any]) -> Any:
     """A call of `name` with some of the options, each drawn."""
+
+    def code(drawn: dict[str, Any]) -> str:
+        words = [f"{key}={v!r}" for key, v in drawn.items() if v is not None]
+        return f"{name}({', '.join([*args, *words])})"
+
     optional = {key: st.none() | value for key, value in options.items()}
-    return st.fixed_dictionaries(optional).map(lambda drawn: _code(name, args, drawn))
+    return st.fixed_dictionaries(optional).map(code)
 
 
-def _code(name: str, args: Any, options: dict[str, Any]) -> str:
-    words = [*args]
-    for key, value in options.items():
-        if value is not None:
-            raw = isinstance(value, _Raw)
-            words.append(f"{key}={value if raw else repr(value)}")
-    return f"{name}({', '.join(words)})"
-
-
-class _Raw(str):
-    """An expression, not a text."""
-
-
-def _files(pattern: str) -> st.SearchStrategy[str]:
-    """A path in the folder; two guests of a list may name the same one."""
-    return st.integers(0, 2).map(
-        lambda n: f"str(folder / '{pattern}')".replace("#", str(n))
-    )
+def _filled(template: str, *values: st.SearchStrategy[Any]) -> st.SearchStrategy[str]:
+    """The template with drawn values; two guests of a list may name the same file."""
+    return st.tuples(*values).map(lambda drawn: template.format(*drawn))
 
 
 _monitor = st.sampled_from(MONITORS)
 _delta = st.sampled_from([0.0, 1e-3, 0.5, 10.0])
 _patience = st.integers(0, 3)
 _mode = st.sampled_from(["auto", "min", "max"])
+_number, _every, _last = st.integers(0, 1), st.integers(1, 6), st.integers(1, 11)
+_events = "epoch_begin epoch_end train_batch_begin train_batch_end test_end train_begin"
+_event = st.sampled_from([f"on_{event}" for event in _events.split()])
+_action = st.sampled_from(["stop", "rate", "fail", "weights"])
+_run = st.sampled_from(["before_run", "after_run"])
+_end = st.sampled_from(["request_stop", "StopIteration", "OutOfRange", "ValueError"])
 
 CALLBACKS: st.SearchStrategy[str] = st.one_of(
     _call(
@@ -80,10 +78,10 @@ CALLBACKS: st.SearchStrategy[str] = st.one_of(
             "logs.update(double=2 * logs['loss']))",
         ]
     ),
-    _files("log#.csv").flatmap(
+    _filled("str(folder / 'log{}.csv')", st.integers(0, 2)).flatmap(
         lambda path: _call("k.callbacks.CSVLogger", path, append=st.booleans())
     ),
-    _files("w#-{epoch}.weights.h5").flatmap(
+    _filled("str(folder / 'w{}-{{epoch}}.weights.h5')", st.integers(0, 2)).flatmap(
         lambda path: _call(
             "k.callbacks.ModelCheckpoint",
             path,
@@ -94,69 +92,34 @@ CALLBACKS: st.SearchStrategy[str] = st.one_of(
             save_freq=st.sampled_from(["epoch", 2, 4]),
         )
     ),
-    st.tuples(
-        st.sampled_from(
-            [
-                "on_epoch_begin",
-                "on_epoch_end",
-                "on_train_batch_begin",
-                "on_train_batch_end",
-                "on_test_end",
-                "on_train_begin",
-            ]
-        ),
-        st.integers(1, 6),
-        st.sampled_from(["stop", "rate", "fail", "weights"]),
-    ).map(lambda drawn: "G.acting(k, {!r}, {}, {!r})".format(*drawn)),
+    _filled("G.acting(k, {!r}, {}, {!r})", _event, _every, _action),
 )
 
+_LOGGED = "train.LoggingTensorHook({{'loss': 'loss:0', 'rate': 'learning_rate:0'}}, {})"
+_FED = "train.FeedFnHook(lambda: {{'learning_rate:0': {}}})"
 HOOKS: st.SearchStrategy[str] = st.one_of(
-    st.integers(1, 11).map(lambda n: f"train.StopAtStepHook(last_step={n})"),
-    st.integers(1, 11).map(lambda n: f"train.StopAtStepHook(num_steps={n})"),
-    _call(
-        "train.LoggingTensorHook",
-        "{'loss': 'loss:0', 'rate': 'learning_rate:0'}",
-        every_n_iter=st.integers(1, 6).map(lambda n: _Raw(n)),
-        at_end=st.just(False),
-    ).filter(lambda code: "every" in code),
-    st.booleans().map(lambda fails: f"train.NanTensorHook('loss:0', {fails})"),
-    st.tuples(st.integers(0, 1), st.integers(1, 6)).map(
-        lambda drawn: (
-            "train.CheckpointSaverHook(str(folder / 'c{}'), save_steps={})".format(
-                *drawn
-            )
-        )
+    _filled("train.StopAtStepHook(last_step={})", _last),
+    _filled("train.StopAtStepHook(num_steps={})", _last),
+    _filled(_LOGGED, _every),
+    _filled("train.NanTensorHook('loss:0', {})", st.booleans()),
+    _filled(
+        "train.CheckpointSaverHook(str(folder / 'c{}'), save_steps={})", _number, _every
     ),
-    st.tuples(st.integers(0, 1), st.integers(1, 6)).map(
-        lambda drawn: (
-            "train.StepCounterHook({1}, output_dir=str(folder / 's{0}'))".format(*drawn)
-        )
+    _filled(
+        "train.StepCounterHook({1}, output_dir=str(folder / 's{0}'))", _number, _every
     ),
-    st.tuples(st.integers(0, 1), st.integers(1, 6)).map(
-        lambda drawn: "hb.in_begin(G.summaries(str(folder / 'e{}'), {}))".format(*drawn)
-    ),
-    st.sampled_from([0.0, 0.05, 0.5]).map(
-        lambda rate: f"train.FeedFnHook(lambda: {{'learning_rate:0': {rate}}})"
-    ),
+    _filled("hb.in_begin(G.summaries(str(folder / 'e{}'), {}))", _number, _every),
+    _filled(_FED, st.sampled_from([0.0, 0.05, 0.5])),
     st.just("hb.in_begin(lambda: train.FinalOpsHook(train.get_global_step() + 0))"),
     st.just("train.GlobalStepWaiterHook(0)"),
-    st.tuples(
-        st.sampled_from(["before_run", "after_run"]),
-        st.integers(1, 11),
-        st.sampled_from(["request_stop", "StopIteration", "OutOfRange", "ValueError"]),
-    ).map(lambda drawn: "G.ending({!r}, {}, {!r})".format(*drawn)),
+    _filled("G.ending({!r}, {}, {!r})", _run, _last, _end),
 )
 
 
 def acting(keras: Any, event: str, count: int, action: str) -> Any:
     """A callback that acts at the `count`-th call of an event, and counts the calls."""
 
-    class Acting(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.calls = 0
-
-    def act(self: Any, *args: Any) -> None:
+    def act(self: Any, *args: Any, **_: Any) -> None:
         self.calls += 1
         if self.calls != count:
             return
@@ -169,8 +132,9 @@ def acting(keras: Any, event: str, count: int, action: str) -> Any:
         else:
             raise ValueError(f"{event}, call {count}")
 
-    setattr(Acting, event, lambda self, *args, **_: act(self, *args))
-    return Acting()
+    guest = callback_of(keras, **{event: act})
+    guest.calls = 0
+    return guest
 
 
 def ending(event: str, count: int, action: str) -> Any:
@@ -181,10 +145,6 @@ def ending(event: str, count: int, action: str) -> Any:
         "ValueError": ValueError(f"{event}, call {count}"),
     }
 
-    class Ending(train.SessionRunHook):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.calls = 0
-
     def act(self: Any, run_context: Any, *args: Any) -> None:
         self.calls += 1
         if self.calls == count:
@@ -193,8 +153,9 @@ def ending(event: str, count: int, action: str) -> Any:
             else:
                 raise failures[action]
 
-    setattr(Ending, event, act)
-    return Ending()
+    hook = hook_of("Ending", **{event: act})
+    hook.calls = 0
+    return hook
 
 
 def summaries(directory: str, every_steps: int) -> Callable[[], Any]:

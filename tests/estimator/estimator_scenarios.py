@@ -56,38 +56,28 @@ def columns() -> list[Any]:
 
 def custom_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     """A regression with one hidden layer of fixed initial values."""
-    x = features["x"]
+    start = np.linspace(-0.5, 0.5, 12, dtype=np.float32).reshape(3, 4)
+    ones, zeros = v1.ones_initializer(), v1.zeros_initializer()
     with v1.variable_scope("model"):
-        hidden_weights = v1.get_variable(
-            "hidden/kernel",
-            initializer=np.linspace(-0.5, 0.5, 12, dtype=np.float32).reshape(3, 4),
-        )
-        hidden = tf.tanh(tf.matmul(x, hidden_weights), name="hidden/Tanh")
-        weights = v1.get_variable(
-            "out/kernel", shape=[4, 1], initializer=v1.ones_initializer()
-        )
-        bias = v1.get_variable(
-            "out/bias", shape=[1], initializer=v1.zeros_initializer()
-        )
+        kernel = v1.get_variable("hidden/kernel", initializer=start)
+        hidden = tf.tanh(tf.matmul(features["x"], kernel), name="hidden/Tanh")
+        weights = v1.get_variable("out/kernel", shape=[4, 1], initializer=ones)
+        bias = v1.get_variable("out/bias", shape=[1], initializer=zeros)
         predictions = tf.matmul(hidden, weights) + bias
+    make = hb.estimator.EstimatorSpec
     if mode == hb.estimator.ModeKeys.PREDICT:
         outputs = {"y": predictions}
-        return hb.estimator.EstimatorSpec(
-            mode,
-            predictions=outputs,
-            export_outputs={
-                "serving_default": hb.estimator.export.PredictOutput(outputs)
-            },
-        )
+        exported = {"serving_default": hb.estimator.export.PredictOutput(outputs)}
+        return make(mode, predictions=outputs, export_outputs=exported)
     loss = tf.reduce_mean(tf.square(predictions - labels), name="loss")
-    metrics = {"mae": v1.metrics.mean_absolute_error(labels, predictions)}
     if mode == hb.estimator.ModeKeys.EVAL:
-        return hb.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
+        metrics = {"mae": v1.metrics.mean_absolute_error(labels, predictions)}
+        return make(mode, loss=loss, eval_metric_ops=metrics)
     v1.summary.scalar("hidden_mean", tf.reduce_mean(hidden))
     train_op = v1.train.AdamOptimizer(params["learning_rate"]).minimize(
         loss, v1.train.get_or_create_global_step()
     )
-    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return make(mode, loss=loss, train_op=train_op)
 
 
 def run_config(**changes: Any) -> Any:

@@ -25,29 +25,19 @@ from hookbridge import compat  # noqa: E402
 GOLDEN = HERE / "golden"
 
 
-def record_checkpoint(version: str) -> None:
-    """Trains the custom scenario and keeps its last checkpoint."""
-    import tensorflow as tf
-
-    target = GOLDEN / f"checkpoint_{version}"
+def main() -> None:
+    """Records on the installed version."""
+    target = GOLDEN / f"checkpoint_{'_'.join(map(str, compat.tf_version()))}"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
         estimator = scenarios.custom(Path(folder))
         estimator.train(scenarios.input_fn(), steps=scenarios.STEPS)
-        latest = tf.train.latest_checkpoint(folder)
-        for path in Path(folder).glob(f"{Path(latest).name}.*"):
+        latest = Path(estimator.latest_checkpoint()).name
+        for path in Path(folder).glob(f"{latest}.*"):
             if path.suffix != ".meta":
                 shutil.copy(path, target)
-        (target / "checkpoint").write_text(
-            f'model_checkpoint_path: "{Path(latest).name}"\n'
-        )
-
-
-def main() -> None:
-    """Records on the installed version."""
-    version = "_".join(map(str, compat.tf_version()))
-    record_checkpoint(version)
+    (target / "checkpoint").write_text(f'model_checkpoint_path: "{latest}"\n')
     if compat.tf_version() > (2, 15):
         return
     observed = {}

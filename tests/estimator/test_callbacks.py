@@ -8,7 +8,6 @@ from typing import Any
 import estimator_scenarios as scenarios
 import numpy as np
 import pytest
-import tensorflow as tf
 from callback_recorder import callback_of, noting
 
 import hookbridge as hb
@@ -18,9 +17,10 @@ from hookbridge.testing import EventLog, RecordingHook
 ONE_KERAS = True
 
 PER_EPOCH = 3
-EVENTS = ("on_train_begin", "on_epoch_begin", "on_train_batch_end", "on_epoch_end",
-          "on_train_end", "on_test_begin", "on_test_end", "on_predict_batch_end",
-          "on_predict_end")  # fmt: skip
+_EVENTS = (
+    "train_begin epoch_begin train_batch_end epoch_end train_end test_begin test_end "
+    "predict_batch_end predict_end"
+)
 ONE_EPOCH = ["epoch_begin", *["train_batch_end"] * 3, "epoch_end"]
 PREDICTION = [*["predict_batch_end"] * 3, "predict_end"]
 
@@ -31,7 +31,7 @@ def recorder(keras: Any, events: list[Any]) -> Any:
     def note(self: Any, event: str, *args: Any) -> None:
         events.append((event.removeprefix("on_"), *args[:-1], dict(args[-1] or {})))
 
-    return noting(keras, note, EVENTS)
+    return noting(keras, note, [f"on_{event}" for event in _EVENTS.split()])
 
 
 def names(events: list[Any]) -> list[Any]:
@@ -114,23 +114,16 @@ def test_train_and_eval_spec_take_callbacks(keras: Any, tmp_path: Path) -> None:
 # --- model_to_estimator ---------------------------------------------------------
 def keras_model(keras: Any) -> Any:
     keras.backend.clear_session()
-    model = keras.Sequential(
-        [
-            keras.layers.Dense(4, "tanh", input_shape=(3,), name="hidden"),
-            keras.layers.Dense(1, name="out"),
-        ]
-    )
+    hidden = keras.layers.Dense(4, "tanh", input_shape=(3,), name="hidden")
+    model = keras.Sequential([hidden, keras.layers.Dense(1, name="out")])
     model.compile(keras.optimizers.legacy.SGD(0.05), "mse", metrics=["mae"])
     return model
 
 
 def input_fn(*, repeat: bool = True) -> Any:
     def make() -> Any:
-        features, labels = scenarios.data()
-        dataset = tf.data.Dataset.from_tensor_slices(
-            ({"hidden_input": features["x"]}, labels)
-        )
-        return (dataset.repeat() if repeat else dataset).batch(scenarios.BATCH)
+        dataset = scenarios.input_fn(repeat=repeat)()
+        return dataset.map(lambda x, y: ({"hidden_input": x["x"]}, y))
 
     return make
 
@@ -225,22 +218,14 @@ def test_model_to_estimator_refuses_before_training(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", ["to_model", "to_train"])
-def test_state_survives_a_restart(keras2: Any, tmp_path: Path, given: str) -> None:
-    """In `to_train`, the Estimator is Keras's own, which knows no callbacks."""
-
+def test_state_survives_a_restart(keras2: Any, tmp_path: Path) -> None:
     def train(**until: int) -> Any:
         stopping = keras2.callbacks.EarlyStopping("loss", patience=3, min_delta=1e6)
-        options: dict[str, Any] = {"steps_per_epoch": PER_EPOCH}
-        if given == "to_model":
-            options["callbacks"] = stopping
+        options = {"steps_per_epoch": PER_EPOCH, "callbacks": stopping}
         estimator = hb.estimator.model_to_estimator(
             keras_model(keras2), model_dir=str(tmp_path), **options
         )
-        hooks = []
-        if given == "to_train":
-            hooks = hb.as_hooks(stopping, steps_per_epoch=PER_EPOCH)
-        estimator.train(input_fn(), hooks=hooks, **until)
+        estimator.train(input_fn(), **until)
         return estimator
 
     train(steps=2 * PER_EPOCH)

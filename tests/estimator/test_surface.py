@@ -88,9 +88,7 @@ def test_on_2_15_it_is_tf_estimator_itself() -> None:
 def test_unmodified_code_finds_everything_after_install(
     fork_server: ForkServer,
 ) -> None:
-    printed = run_forked(
-        fork_server,
-        """
+    program = """
         import hookbridge as hb
         hb.estimator.install()
         hb.estimator.install()
@@ -126,6 +124,5 @@ def test_unmodified_code_finds_everything_after_install(
             assert nested.v2.estimator.Estimator is tf.estimator.Estimator
         assert DNNClassifier is tf1.estimator.DNNClassifier
         print("found")
-        """,
-    )
-    assert printed == "found"
+        """
+    assert run_forked(fork_server, program) == "found"

@@ -28,15 +28,12 @@ CANNED = [  # each kind once, both namespaces
 
 def canned(name: str, model_dir: Path, namespace: Any) -> Any:
     columns = scenarios.columns()
+    deep = {"dnn_feature_columns": columns, "dnn_hidden_units": [4]}
     arguments: dict[str, Any] = {
         "BaselineClassifier": {},
         "LinearClassifier": {"feature_columns": columns},
         "DNNClassifier": {"feature_columns": columns, "hidden_units": [4]},
-        "DNNLinearCombinedClassifier": {
-            "linear_feature_columns": columns,
-            "dnn_feature_columns": columns,
-            "dnn_hidden_units": [4],
-        },
+        "DNNLinearCombinedClassifier": {"linear_feature_columns": columns, **deep},
     }[name]
     make = getattr(namespace, name)
     return make(n_classes=3, model_dir=str(model_dir), **arguments)

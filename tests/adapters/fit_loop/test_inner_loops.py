@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_recorder import callback_of
-from hook_fetching import Fetch, X, Y, sequential
+from hook_fetching import Fetch, X, Y, run_loop, sequential
 
 from hookbridge import errors
 from hookbridge.adapters.hook_to_callback import HookToCallback
@@ -28,19 +28,13 @@ def calling(keras: Any, **bodies: Body) -> Any:
     return callback_of(keras, **{event: method(body) for event, body in bodies.items()})
 
 
-def fit(model: Any, *guests: Any, epochs: int = 1) -> None:
-    callbacks = [HookToCallback(g) if isinstance(g, Fetch) else g for g in guests]
-    options = {"batch_size": 8, "verbose": 0, "shuffle": False}
-    model.fit(X, Y, epochs=epochs, callbacks=callbacks, **options)
-
-
 def fit_twins(keras: Any, epochs: int, **bodies: Body) -> tuple[Fetch, Any]:
     """Fits with and without a hook, with the same callback; weights must agree."""
     hook = Fetch("loss:0")
     bare, hooked = sequential(keras), sequential(keras)
     hooked.set_weights(bare.get_weights())
-    fit(bare, calling(keras, **bodies), epochs=epochs)
-    fit(hooked, hook, calling(keras, **bodies), epochs=epochs)
+    run_loop(bare, calling(keras, **bodies), epochs=epochs)
+    run_loop(hooked, hook, calling(keras, **bodies), epochs=epochs)
     for one, other in zip(hooked.get_weights(), bare.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert hook.ended
@@ -85,18 +79,14 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
 
     def loop(model: Any, name: str, *hooks: Any) -> None:
         inner.extend(hooks)
-        data = (X[:16],) if name == "predict" else (X[:16], Y[:16])
-        callbacks = [HookToCallback(hook) for hook in hooks]
-        getattr(model, name)(*data, batch_size=8, verbose=0, callbacks=callbacks)
+        run_loop(model, *hooks, loop=name, data=(X[:16], Y[:16]))
 
     def fail(model: Any) -> None:
-        callbacks = [HookToCallback(Fetch("nowhere:0"))]
         with pytest.raises(errors.UnknownTensorError):
-            model.evaluate(X, Y, verbose=0, callbacks=callbacks)
+            run_loop(model, Fetch("nowhere:0"), loop="evaluate")
         broken = calling(keras, on_test_batch_end=lambda model, batch: 1 // batch)
-        callbacks = [HookToCallback(Fetch("loss:0")), broken]
         with pytest.raises(ZeroDivisionError):
-            model.evaluate(X, Y, verbose=0, callbacks=callbacks)
+            run_loop(model, Fetch("loss:0"), broken, loop="evaluate")
 
     loops: list[Callable[[Any], None]] = [
         lambda model: loop(model, "evaluate", Fetch("hidden/Relu:0")),
@@ -107,7 +97,7 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     ]
     hook, model = Fetch("loss:0"), sequential(keras)
     ends = calling(keras, on_epoch_end=lambda model, epoch: loops[epoch](model))
-    fit(model, hook, ends, epochs=5)
+    run_loop(model, hook, ends, epochs=5)
     # A `fit` inside moves the global step by two.
     assert hook.steps == [*range(16), *range(18, 22)]
     assert hook.ended and hook.last_step == 24
@@ -119,11 +109,11 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     # One hook cannot be in both.
     callback = HookToCallback(hook)
     inside = [callback, HookToCallback(hook)]
-    again = calling(keras, on_epoch_end=lambda model, epoch: fit(model, inside.pop()))
+    again = calling(keras, on_epoch_end=lambda model, _: run_loop(model, inside.pop()))
     while inside:
         with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
-            fit(model, callback, again)
-    fit(model, callback)
+            run_loop(model, callback, again)
+    run_loop(model, callback)
     assert len(hook.steps) == BATCHES and hook.ended
 
 
@@ -140,9 +130,9 @@ def test_a_loop_that_others_have_ended_is_over(keras: Any) -> None:
         hook, broken = Fetch("loss:0"), keras.callbacks.Callback()
         setattr(broken, event, fail)
         with pytest.raises(ZeroDivisionError):
-            fit(model, hook, broken)
+            run_loop(model, hook, broken)
         before = len(getattr(hook, "steps", ()))
         getattr(model, then)(X, Y)
         assert len(getattr(hook, "steps", ())) == before
-        fit(model, hook)
+        run_loop(model, hook)
         assert len(hook.steps) == BATCHES and hook.ended

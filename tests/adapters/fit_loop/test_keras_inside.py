@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_recorder import callback_of
-from hook_fetching import Fetch, X, Y, sequential
-
-from hookbridge.adapters.hook_to_callback import HookToCallback
+from hook_fetching import Fetch, X, run_loop, sequential
 
 ONE_KERAS = True
 
@@ -62,7 +60,7 @@ def test_a_picture_of_the_model_and_a_model_of_the_config(
         return re.sub(r"\d{9,}", "<id>", dot.to_string()), config
 
     found: list[Any] = []
-    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
+    for hooks in ([], [Fetch("loss:0")]):
         keras.backend.clear_session()
         uses = callback_of(
             keras,
@@ -70,7 +68,7 @@ def test_a_picture_of_the_model_and_a_model_of_the_config(
                 picture_and_config(self.model)
             ),
         )
-        make(keras).fit(X, Y, batch_size=8, verbose=0, callbacks=[*hooks, uses])
+        run_loop(make(keras), *hooks, uses)
     native, hooked = found
     assert "hidden" in native[0] or make is subclassed
     assert hooked == native
@@ -86,11 +84,11 @@ def test_an_input_that_a_layer_does_not_take(keras: Any) -> None:
             return inputs
 
     said = []
-    for hooks in ([], [HookToCallback(Fetch("loss:0"))]):
+    for hooks in ([], [Fetch("loss:0")]):
         model = keras.Sequential([Sequences(), keras.layers.Dense(1)], name="m")
         model.compile("sgd", "mse")
         with pytest.raises(ValueError, match="expected ndim=3, found ndim=2") as error:
-            model.fit(X, Y, batch_size=8, verbose=0, callbacks=hooks)
+            run_loop(model, *hooks)
         said.append(re.findall(r"Input .*found ndim.*", str(error.value))[0])
     assert said[0] == said[1]
 
@@ -101,11 +99,10 @@ def test_a_saved_model_goes_on(
 ) -> None:
     path = str(tmp_path / "{epoch}.keras")
     model, hook = make(keras), Fetch("loss:0")
-    guests = [HookToCallback(hook), keras.callbacks.ModelCheckpoint(path)]
-    model.fit(X, Y, batch_size=8, verbose=0, epochs=2, callbacks=guests)
+    run_loop(model, hook, keras.callbacks.ModelCheckpoint(path), epochs=2)
     loaded = keras.models.load_model(tmp_path / "2.keras")
     np.testing.assert_allclose(loaded(X), model(X), rtol=1e-6)
     again = Fetch("loss:0")
-    loaded.fit(X, Y, batch_size=8, verbose=0, callbacks=[HookToCallback(again)])
+    run_loop(loaded, again)
     assert again.steps == [8, 9, 10, 11]
     assert again.seen[0][0] < hook.seen[0][0]

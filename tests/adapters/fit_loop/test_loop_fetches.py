@@ -8,13 +8,14 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import hook_of
+from hook_fetching import hook_of, run_loop
 
 import hookbridge as hb
 
 ONE_KERAS = True
 
 train: Any = tf.compat.v1.train
+DATA = (hosts.X, hosts.Y)
 
 
 def refetching() -> Any:
@@ -27,17 +28,11 @@ def refetching() -> Any:
     return hook
 
 
-def run(loop: str, model: Any, *guests: Any, **options: Any) -> Any:
-    data = (hosts.X,) if loop == "predict" else (hosts.X, hosts.Y)
-    options = {"batch_size": hosts.BATCH, "verbose": 0, **options}
-    return getattr(model, loop)(*data, callbacks=hb.as_callbacks([*guests]), **options)
-
-
 def test_predict_gives_the_outputs(keras: Any) -> None:
     models = [hosts.keras_model(keras, each) for each in (None, hosts.mirrored())]
     for model in (*models, hosts.keras_model(keras, run_eagerly=True)):
         hook = refetching()
-        expected = run("predict", model, hook)
+        expected = run_loop(model, hook, loop="predict", data=DATA)
         assert len(hook.seen) == hosts.BATCHES
         seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
         np.testing.assert_allclose(seen, expected, rtol=1e-6)
@@ -45,7 +40,7 @@ def test_predict_gives_the_outputs(keras: Any) -> None:
     inputs = keras.layers.Input((4,))
     heads = [keras.layers.Dense(n, name=f"head{n}")(inputs) for n in (1, 2)]
     hook = refetching()
-    run("predict", keras.Model(inputs, heads), hook)
+    run_loop(keras.Model(inputs, heads), hook, loop="predict", data=DATA)
     shapes = {key: value.shape for key, value in hook.seen[0].items()}
     assert shapes == {"head1": (8, 1), "head2": (8, 2)}
 
@@ -63,7 +58,7 @@ def test_fit_and_evaluate_give_loss_and_metrics(keras: Any, run_eagerly: bool) -
         begin=lambda self: names.append(tf.constant(1, name="accuracy").name)
     )
     hook = refetching()
-    run("fit", model, hook, naming, noting, shuffle=False)
+    run_loop(model, hook, naming, noting, data=DATA)
     assert names == ["accuracy:0"]
     assert set(hook.seen[0]) == {"loss", "accuracy"}
     for seen, told in zip(hook.seen, seen_logs, strict=True):
@@ -72,7 +67,7 @@ def test_fit_and_evaluate_give_loss_and_metrics(keras: Any, run_eagerly: bool) -
     losses = [seen["loss"] for seen in hook.seen]
     assert np.mean(losses) == pytest.approx(seen_logs[-1]["loss"], rel=1e-4)
     hook = refetching()
-    result = run("evaluate", model, hook, return_dict=True)
+    result = run_loop(model, hook, loop="evaluate", data=DATA, return_dict=True)
     assert hook.seen[-1]["accuracy"] == pytest.approx(result["accuracy"])
 
 
@@ -104,7 +99,7 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
         )
     )
     logging = train.LoggingTensorHook(["loss:0"], at_end=True)
-    run("fit", hosts.keras_model(keras2), loss, hidden, step, logging)
+    run_loop(hosts.keras_model(keras2), loss, hidden, step, logging, data=DATA)
     assert loss.at_end == loss.last
     assert step.at_end == step.last + 1  # no tensor of the step: fetched anew
     said = "\n".join(m for m in caplog.messages if "`end` of" in m)

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import RANDOM, Fetch, X, Y, fit_both, sequential, with_step
+from hook_fetching import RANDOM, Fetch, X, Y, fit_both, run_loop, sequential, with_step
 
 from hookbridge import errors
-from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
 train: Any = tf.compat.v1.train
 
 
-def run(model: Any, *names: str, x: Any = X, y: Any = Y, hook: Any = None) -> Fetch:
+def run(model: Any, *names: str, data: Any = None, hook: Any = None) -> Fetch:
     hook = hook or Fetch(*names)
-    callbacks = [HookToCallback(hook)]
-    model.fit(x, y, batch_size=8, shuffle=False, verbose=0, callbacks=callbacks)
+    run_loop(model, hook, data=data)
     return hook  # type: ignore[no-any-return]
 
 
@@ -159,7 +157,7 @@ def test_gradients_have_no_scale_of_mixed_precision(keras: Any) -> None:
         keras.mixed_precision.set_global_policy(policy)
         model = sequential(keras)
         model.set_weights(weights)
-        return run(model, *names, y=y).seen[0]
+        return run(model, *names, data=(X, y)).seen[0]
 
     plain = seen("float32")
     try:
@@ -182,16 +180,16 @@ def test_the_gradient_of_an_embedding_is_dense_and_not_fed(keras: Any) -> None:
     model = keras.Sequential([*layers, keras.layers.Dense(1, name="out")])
     model.compile(keras.optimizers.SGD(1.0), "mse")
     name, moved = "gradients/words/embeddings:0", []
-    words = np.tile(np.array([[0, 1, 1]], "int32"), (8, 1))
+    data = np.tile(np.array([[0, 1, 1]], "int32"), (8, 1)), np.ones((8, 1))
     for _ in range(2):
         before = model.get_weights()
-        hook = run(model, name, x=words, y=np.ones((8, 1)))
+        hook = run(model, name, data=data)
         assert [values[0].shape for values in hook.seen] == [(5, 2)]
         moved = [a - b for a, b in zip(before, model.get_weights(), strict=False)]
     np.testing.assert_allclose(hook.seen[0][0], moved[0], rtol=1e-4, atol=1e-6)
     assert np.any(moved[0][:2]) and not np.any(moved[0][2:])
     with pytest.raises(errors.LiveSessionError, match="some rows only"):
-        run(model, x=words, y=np.ones((8, 1)), hook=Feed(name))
+        run(model, data=data, hook=Feed(name))
 
 
 def test_names_of_an_eager_step_with_several_outputs(keras: Any) -> None:
@@ -201,11 +199,11 @@ def test_names_of_an_eager_step_with_several_outputs(keras: Any) -> None:
     own = keras.metrics.MeanSquaredError(name="own")
     metrics = {"p": ["mae"], "q": [own]}
     model.compile("sgd", ["mse", "mse"], metrics=metrics, run_eagerly=True)
-    hook = run(model, "p_mae:0", "q_own:0", "q_loss:0", y=[Y, Y])
+    hook = run(model, "p_mae:0", "q_own:0", "q_loss:0", data=(X, [Y, Y]))
     assert hook.seen[0][1] == pytest.approx(hook.seen[0][2], rel=1e-5)
     # An inner tensor is refused before the first step.
     before = model.get_weights()
     for name, nearest in (("p_own:0", "p_own"), ("p/MatMul:0", "p/output:0")):
         with pytest.raises(KeyError, match=nearest):
-            run(model, name, y=[Y, Y])
+            run(model, name, data=(X, [Y, Y]))
     np.testing.assert_equal(model.get_weights(), before)

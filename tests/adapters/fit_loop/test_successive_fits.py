@@ -9,10 +9,9 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, X, Y, sequential
+from hook_fetching import Fetch, X, Y, run_loop, sequential
 
 from hookbridge import errors
-from hookbridge.adapters.hook_to_callback import HookToCallback
 
 ONE_KERAS = True
 
@@ -20,28 +19,23 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
-def fit(model: Any, *hooks: Any, x: Any = X, y: Any = Y, **options: Any) -> Any:
-    options = {"batch_size": 8, "shuffle": False, "verbose": 0, **options}
-    return model.fit(x, y, callbacks=[HookToCallback(h) for h in hooks], **options)
-
-
 @pytest.mark.slow
 def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) -> None:
     model = keras.Sequential([keras.layers.Dense(1)])
     with pytest.raises((RuntimeError, ValueError), match="compile"):  # Keras's own
-        fit(model, Fetch("loss:0"))
+        run_loop(model, Fetch("loss:0"))
     model, hook = sequential(keras), Fetch("loss:0")
-    fit(model)
-    validated = fit(model, hook, validation_data=(X, Y))
+    run_loop(model)
+    validated = run_loop(model, hook, validation_data=(X, Y))
     assert hook.steps == [4, 5, 6, 7]  # validation calls no hook
     assert "val_mae" in validated.history
-    fit(model)
+    run_loop(model)
     assert len(hook.seen) == 4  # a fit without hooks calls none
     model.compile("adam", "mse")
-    fit(model, hook)
+    run_loop(model, hook)
     assert hook.steps == [0, 1, 2, 3]  # a new optimizer counts from zero
     model.evaluate(X, Y, verbose=0)
-    fit(model)
+    run_loop(model)
     assert len(hook.seen) == 4
 
 
@@ -63,12 +57,12 @@ def test_a_fed_rate_takes_the_place_of_a_schedules(keras: Any) -> None:
     model.compile(keras.optimizers.SGD(schedule), "mse")
     hook = Feeder([0.3, 0.0], "learning_rate:0", "gradients/hidden/kernel:0")
     before = model.get_weights()[0]
-    fit(model, hook, batch_size=16)
+    run_loop(model, hook, batch_size=16)
     np.testing.assert_allclose(
         model.get_weights()[0], before - 0.3 * hook.seen[0][1], rtol=1e-4, atol=1e-6
     )
     fetch = Fetch("learning_rate:0")  # the schedule itself goes on
-    fit(model, fetch, batch_size=16)
+    run_loop(model, fetch, batch_size=16)
     assert fetch.seen[0][0] == pytest.approx(0.025)
 
 
@@ -104,7 +98,7 @@ def test_a_fed_rate_does_not_outlive_its_step(
     hook = Feeder([0.5] * 5, "learning_rate:0")
     fails = pytest.raises(tf.errors.InvalidArgumentError)
     with fails if end == "error" else nullcontext():
-        fit(model, hook, x=data, y=None, batch_size=None)
+        run_loop(model, hook, data=(data,), batch_size=None)
     assert [rate for (rate,) in hook.seen] == [0.5] * (2 if end == "error" else 4)
     assert float(np.asarray(model.optimizer.learning_rate)) == 0.125
 
@@ -118,14 +112,14 @@ def test_a_tensor_of_the_step_is_fed_where_it_has_a_graph(keras: Any) -> None:
     model = keras.Sequential(layers)
     model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=False)
     hook = Feeder([1.0, 0.0], "scaled/scale:0", "loss:0")
-    fit(model, hook, x=X[:16], y=Y[:16])
+    run_loop(model, hook, data=(X[:16], Y[:16]))
     untouched = model.evaluate(X[:8], Y[:8], verbose=0)
     zeroed = model.evaluate(0 * X[8:16], Y[8:16], verbose=0)
     assert [s[1] for s in hook.seen] == pytest.approx([untouched, zeroed], rel=1e-4)
     model = sequential(keras, run_eagerly=True)
     before = model.get_weights()
     with pytest.raises(errors.LiveSessionError, match="cannot be fed here"):
-        fit(model, Feeder([1.0], "loss:0"))
+        run_loop(model, Feeder([1.0], "loss:0"))
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
@@ -161,8 +155,7 @@ def test_a_stop_ends_the_loop(keras: Any, loop: str) -> None:
     def run(rows: int, *hooks: Any, is_known: bool = True) -> Any:
         data = tf.data.Dataset.from_tensor_slices((X[:rows], Y[:rows])).batch(8)
         data = data if is_known else data.filter(lambda *_: True)
-        callbacks = [HookToCallback(hook) for hook in hooks]
-        return getattr(model, loop)(data, verbose=0, callbacks=callbacks)
+        return run_loop(model, *hooks, loop=loop, data=(data,), batch_size=None)
 
     whole = run(len(X))
     for event, error, is_known, steps in STOPS:

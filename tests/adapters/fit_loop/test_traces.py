@@ -11,7 +11,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, hook_of, with_step
+from hook_fetching import Fetch, hook_of, run_loop, with_step
 
 import hookbridge as hb
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -19,6 +19,7 @@ from hookbridge.adapters.live_session.program import SessionProgram
 ONE_KERAS = True
 
 train: Any = tf.compat.v1.train
+DATA = (hosts.X, hosts.Y)
 
 
 def counted(keras: Any) -> tuple[Any, list[None]]:
@@ -38,12 +39,6 @@ def counted(keras: Any) -> tuple[Any, list[None]]:
     return model, traces
 
 
-def run(model: Any, hooks: Any, loop: str = "fit", size: int = hosts.BATCH) -> None:
-    data = (hosts.X,) if loop == "predict" else (hosts.X, hosts.Y)
-    options = {"batch_size": size, "verbose": 0, "callbacks": hb.as_callbacks(hooks)}
-    getattr(model, loop)(*data, **options)
-
-
 def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
     keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,7 +51,7 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
 
     monkeypatch.setattr(SessionProgram, "_trace", counting)
     model, native = counted(keras)
-    run(model, None)
+    run_loop(model, data=DATA)
     assert not alone
     names, programs = ["b/BiasAdd:0", "no/such:0"], []
     model, traces = counted(keras)
@@ -74,7 +69,7 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
             train.CheckpointSaverHook(folder, save_steps=2),
             hb.in_begin(lambda: Fetch(names[0])),
         ]
-        run(model, hooks)
+        run_loop(model, *hooks, data=DATA)
         assert in_code.last.results["of a"].shape == (hosts.BATCH, 8)
         # The file names of a checkpoint are fed, so the function is the same.
         assert len(traces) == len(native)
@@ -82,34 +77,34 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
     assert programs[0] and programs == programs[:1] * 3
     steps = 3 * hosts.BATCHES
     assert hosts.read_checkpoint(str(tmp_path / "2" / f"model.ckpt-{steps}"))
-    run(model, None)
+    run_loop(model, data=DATA)
     assert len(traces) == len(native)
     # Other hooks and other data get their values.
     for size in (hosts.BATCH, 4):
         other = Fetch("a/MatMul:0")
-        run(model, other, size=size)
+        run_loop(model, other, data=DATA, batch_size=size)
         assert {seen[0].shape for seen in other.seen} == {(size, 8)}
     for loop in ("evaluate", "predict"):
         first, second = Fetch("a/Relu:0"), Fetch("a/Relu:0")
-        run(model, first, loop)
+        run_loop(model, first, loop=loop, data=DATA)
         before = len(traces)
-        run(model, second, loop)
+        run_loop(model, second, loop=loop, data=DATA)
         np.testing.assert_array_equal(first.seen, second.seen)
         assert len(traces) == before
     # A name that is made up costs one trace more.
     model, traces = counted(keras)
     hook = Fetch()
     hook.names = (f"{name}/Relu:0" for name in "a")  # type: ignore[assignment]
-    run(model, hook)
+    run_loop(model, hook, data=DATA)
     assert len(native) < len(traces) <= 2 * len(native)
 
 
 def test_a_step_that_returns_nothing_is_traced_anew_without_hooks(keras: Any) -> None:
     model = with_step(keras, lambda m, x, y: {"mean": tf.reduce_mean(m(x))}, "sgd")
     hook = Fetch("mean:0")
-    run(model, hook)
+    run_loop(model, hook, data=DATA)
     assert len(hook.seen)
-    run(model, None, size=3)
+    run_loop(model, data=DATA, batch_size=3)
 
 
 @pytest.fixture
@@ -123,11 +118,11 @@ def _no_collection() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_collection")
 def test_iterators_end_with_the_loop(keras: Any) -> None:
-    def living(hooks: Any) -> int:
+    def living(*hooks: Any) -> int:
         model = hosts.keras_model(keras)
         for loop in ("fit", "evaluate"):
-            run(model, hooks, loop)
+            run_loop(model, *hooks, loop=loop, data=DATA)
         return sum(isinstance(each, tf.data.Iterator) for each in gc.get_objects())
 
-    native = living(None)
-    assert living([train.LoggingTensorHook(["loss:0"], every_n_iter=1)]) == native
+    native = living()
+    assert living(train.LoggingTensorHook(["loss:0"], every_n_iter=1)) == native

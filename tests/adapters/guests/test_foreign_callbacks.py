@@ -9,6 +9,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 from callback_recorder import noting
+from hook_fetching import run_loop
 
 import hookbridge as hb
 from hookbridge import errors
@@ -17,8 +18,7 @@ EVENTS = [f"batch {i}" for i in range(hosts.BATCHES)] + ["epoch 0"]
 
 
 def fit(model: Any, callbacks: list[Any], **options: Any) -> None:
-    options = {"batch_size": hosts.BATCH, "verbose": 0, **options}
-    model.fit(hosts.X, hosts.Y, callbacks=callbacks, **options)
+    run_loop(model, *callbacks, data=(hosts.X, hosts.Y), **options)
 
 
 def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+import hookbridge as hb
 from hookbridge.adapters.hook_to_callback import HookToCallback
 
 v1: Any = tf.compat.v1
@@ -43,6 +44,20 @@ class Fetch(train.SessionRunHook):  # type: ignore[misc]
 def hook_of(name: str = "Functions", **events: Any) -> Any:
     """A hook of functions: `hook_of(after_run=lambda self, context, values: 1)`."""
     return type(name, (train.SessionRunHook,), events)()
+
+
+def run_loop(
+    model: Any, *guests: Any, loop: str = "fit", data: Any = None, **options: Any
+) -> Any:
+    """Calls `fit`, or another loop of a model, with guests, in order and silently."""
+    data = (X, Y) if data is None else data
+    options = {"batch_size": 8, "verbose": 0, **options}
+    if loop == "fit":
+        options.setdefault("shuffle", False)
+    arguments = data[:1] if loop == "predict" else data
+    return getattr(model, loop)(
+        *arguments, callbacks=hb.as_callbacks(guests), **options
+    )
 
 
 def fit_both(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
+from hook_fetching import Fetch
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
 
 import hookbridge as hb
@@ -23,18 +24,11 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 
 
-class Fetching(train.SessionRunHook):  # type: ignore[misc]
+class Fetching(Fetch):
     """Fetches what a step has, and notes it."""
 
     def __init__(self, *names: str) -> None:
-        self.names = (*names, "loss:0", "hidden/Relu:0", "global_step:0")
-        self.seen: list[Any] = []
-
-    def before_run(self, run_context: Any) -> Any:
-        return train.SessionRunArgs(list(self.names))
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.seen.append([np.asarray(value) for value in run_values.results])
+        super().__init__(*names, "loss:0", "hidden/Relu:0")
 
 
 class Ending(train.SessionRunHook):  # type: ignore[misc]
@@ -88,6 +82,7 @@ def test_fetched_values_are_those_of_fit(keras: Any, kind: str) -> None:
     in_own_loop(keras, ours, model=model, step=step, strategy=strategy)
     in_fit(keras, theirs, strategy=strategy)
     assert len(ours.seen) == len(theirs.seen) == hosts.BATCHES
+    assert ours.steps == theirs.steps
     for own, native in zip(ours.seen, theirs.seen, strict=True):
         for name, mine, expected in zip(ours.names, own, native, strict=True):
             np.testing.assert_allclose(mine, expected, 1e-4, 1e-6, err_msg=name)
@@ -241,7 +236,7 @@ def test_a_callback_s_own_loops_are_aside(keras2: Any) -> None:
 
     inner = keras2.callbacks.LambdaCallback(on_epoch_end=evaluate)
     in_own_loop(keras2, [hook, inner], model=model, epochs=2)
-    assert [int(step) for *_, step in hook.seen] == [0, 1, 2, 3, 8, 9, 10, 11]
+    assert hook.steps == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
 def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
@@ -261,13 +256,12 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
 
 
 def test_a_step_of_keras_itself(keras: Any) -> None:
-    model, hook = hosts.keras_model(keras), Fetching()
-    hook.names = ("loss:0", "global_step:0")
+    model, hook = hosts.keras_model(keras), Fetch("loss:0")
     stop = train.StopAtStepHook(num_steps=5)
     with hb.loops.OwnLoop([hook, stop], model=model) as loop:
         for x, y in batches().repeat():
             loop.step(model.train_on_batch, x, y)
-    assert [int(step) for _, step in hook.seen] == [0, 1, 2, 3, 4]
+    assert hook.steps == [0, 1, 2, 3, 4]
     assert int(np.asarray(model.optimizer.iterations)) == 5
     hook = Fetching()
     with (

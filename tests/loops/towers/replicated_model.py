@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,26 +37,20 @@ def evaluation_input(batch_size: int) -> Any:
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
     """Dense and sparse gradients, update ops, and averages after the update."""
-    table = v1.get_variable(
-        "table", [WORDS, 5], initializer=v1.glorot_uniform_initializer(seed=1)
-    )
+    starts = [v1.glorot_uniform_initializer(seed=seed) for seed in (1, 2)]
+    table = v1.get_variable("table", [WORDS, 5], initializer=starts[0])
     words = tf.reduce_mean(tf.nn.embedding_lookup(table, features["words"]), axis=1)
     with v1.variable_scope(None, default_name="dense"):
-        kernel = v1.get_variable(
-            "kernel", [9, CLASSES], initializer=v1.glorot_uniform_initializer(seed=2)
-        )
-    seen = v1.get_variable(
-        "seen", [], initializer=v1.zeros_initializer(), trainable=False
-    )
+        kernel = v1.get_variable("kernel", [9, CLASSES], initializer=starts[1])
+    zero = v1.zeros_initializer()
+    seen = v1.get_variable("seen", [], initializer=zero, trainable=False)
     inputs = tf.concat([features["x"], words], axis=1)
     logits = tf.matmul(inputs, kernel, name="logits")
     predictions = {"logits": logits, "class": tf.argmax(logits, axis=1)}
-    spec = hb.estimator.EstimatorSpec
+    spec = functools.partial(hb.estimator.EstimatorSpec, mode, predictions=predictions)
     if mode == "infer":
         output = hb.estimator.export.PredictOutput(predictions)
-        return spec(
-            mode, predictions=predictions, export_outputs={"serving_default": output}
-        )
+        return spec(export_outputs={"serving_default": output})
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=labels, logits=logits
     )
@@ -66,7 +61,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
             "mean_loss": v1.metrics.mean(losses),
             "recall": v1.metrics.recall_at_k(labels, logits, k=2),
         }
-        return spec(mode, loss=loss, eval_metric_ops=metrics, predictions=predictions)
+        return spec(loss=loss, eval_metric_ops=metrics)
     one = tf.cast(tf.reduce_sum(features["x"]) > -1e9, tf.float32)
     v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, seen.assign_add(one))
     optimizer = v1.train.MomentumOptimizer(0.1, 0.9)
@@ -75,7 +70,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
     average = tf.train.ExponentialMovingAverage(0.5)
     with tf.control_dependencies([update]):  # `apply` has to see the updated kernel
         train_op = average.apply([kernel])
-    return spec(mode, loss=loss, train_op=train_op)
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def estimator(function: Any, model_dir: Path, towers: int = 4) -> Any:

@@ -35,34 +35,30 @@ def sparse_rows(rows: list[list[int]], *, known: bool) -> Any:
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
     """A bag-of-words model whose words are a sparse tensor."""
-    table = v1.get_variable(
-        "table", [WORDS, 2], initializer=v1.glorot_uniform_initializer(seed=1)
-    )
-    logits = tf.nn.embedding_lookup_sparse(
-        table, features["words"], None, combiner="sum"
-    )
+    start = v1.glorot_uniform_initializer(seed=1)
+    table = v1.get_variable("table", [WORDS, 2], initializer=start)
+    words = features["words"]
+    logits = tf.nn.embedding_lookup_sparse(table, words, None, combiner="sum")
     # The lookup gives no logits for rows without words at the end of a shard.
     size = tf.shape(features["x"])[0]
     logits = tf.pad(logits, [[0, size - tf.shape(logits)[0]], [0, 0]]) + features["x"]
-    spec = hb.estimator.EstimatorSpec
-    if mode == "infer":
-        return spec(mode, predictions={"logits": logits})
     loss = tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     )
     train_op = v1.train.GradientDescentOptimizer(0.5).minimize(
         loss, global_step=v1.train.get_global_step()
     )
-    return spec(mode, loss=loss, train_op=train_op)
+    return hb.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def batch(known: bool = True) -> Any:
+    words = sparse_rows(ROWS, known=known)
+    # Arrays may be given directly.
+    return {"words": words, "x": np.ones([8, 2], np.float32)}, np.arange(8) % 2
 
 
 def test_sparse_features_are_split() -> None:
-    def batch(known: bool) -> Any:
-        words = sparse_rows(ROWS, known=known)
-        # Arrays may be given directly.
-        return {"words": words, "x": np.ones([8, 2], np.float32)}, np.arange(8) % 2
-
-    _, one = trained(model_fn, lambda: batch(True))
+    _, one = trained(model_fn, batch)
     replicated = hb.replicate_model_fn(model_fn, num_towers=4)
     for known in (True, False):
         _, values = trained(replicated, functools.partial(batch, known))
@@ -71,19 +67,15 @@ def test_sparse_features_are_split() -> None:
 
 def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:
     with tf.Graph().as_default(), v1.Session() as session:
-        batch = {"s": sparse_rows(ROWS[:5], known=False), "d": np.arange(5) * 1.0}
-        batch["d"] = tf.constant(batch["d"])
+        batch = {"s": sparse_rows(ROWS[:5], known=False), "d": tf.range(5.0)}
         shards, sizes = split_any_batch(batch, 2)
         dense = [(tf.sparse.to_dense(s["s"], -1), s["d"]) for s in shards]
         (first, second), counted = session.run((dense, sizes))
-    assert counted == [3, 2]
-    assert first[1].tolist() == [0, 1, 2] and second[1].tolist() == [3, 4]
-    assert first[0].tolist() == [[1, -1, -1], [2, 3, -1], [-1, -1, -1]]
-    assert second[0].tolist() == [[4, 4, 5], [6, -1, -1]]
-
-
-def test_a_sparse_batch_that_does_not_divide() -> None:
-    with tf.Graph().as_default(), v1.Session() as session:
+        assert counted == [3, 2]
+        assert first[1].tolist() == [0, 1, 2] and second[1].tolist() == [3, 4]
+        assert first[0].tolist() == [[1, -1, -1], [2, 3, -1], [-1, -1, -1]]
+        assert second[0].tolist() == [[4, 4, 5], [6, -1, -1]]
+        # Where all shards have to be of one size, five rows are no batch for two.
         with pytest.raises(hb.errors.InvalidArgumentError, match="batch of 5 examples"):
             split_batch(sparse_rows(ROWS[:5], known=True), 2)
         shards = split_batch(sparse_rows(ROWS[:5], known=False), 2)
@@ -95,11 +87,10 @@ def test_reductions_of_tf_1() -> None:
     def loss_of(reduction: str) -> float:
         with tf.Graph().as_default(), v1.Session() as session:
             v1.train.create_global_step()
-            x = np.ones([8, 2], np.float32)
-            features = {"words": sparse_rows(ROWS, known=True), "x": x}
-            spec = hb.replicate_model_fn(
+            replicated = hb.replicate_model_fn(
                 model_fn, ["/device:CPU:0"] * 2, loss_reduction=reduction
-            )(features, np.arange(8) % 2, "train")
+            )
+            spec = replicated(*batch(), "train")
             session.run(v1.global_variables_initializer())
             return float(session.run(spec.loss))
 
@@ -107,9 +98,6 @@ def test_reductions_of_tf_1() -> None:
     assert loss_of("sum") == loss_of(kinds.SUM) == pytest.approx(2 * mean)
     for name in ("MEAN", "SUM_OVER_BATCH_SIZE", "SUM_BY_NONZERO_WEIGHTS"):
         assert loss_of(getattr(kinds, name)) == pytest.approx(mean)
-
-
-def test_tower_optimizer_gives_the_optimizer() -> None:
     optimizer = v1.train.GradientDescentOptimizer(0.1)
     for wrapped in (optimizer, lambda: optimizer):
         assert hb.TowerOptimizer(wrapped) is optimizer

@@ -59,18 +59,20 @@ def regularised_sum(features: Any, labels: Any, mode: str) -> Any:
     return spec(loss, sgd(loss))
 
 
+def counter() -> Any:
+    return v1.get_variable("seen", [], initializer=v1.zeros_initializer())
+
+
 def counter_before_the_update(features: Any, labels: Any, mode: str) -> Any:
     weight, losses = weight_and_losses(features, labels)
-    loss = tf.reduce_mean(losses)
-    seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer())
+    loss, seen = tf.reduce_mean(losses), counter()
     with tf.control_dependencies([tf.group(seen.assign_add(1.0))]):
         return spec(loss, sgd(loss, var_list=[weight]))
 
 
 def counter_in_the_loss(features: Any, labels: Any, mode: str) -> Any:
     weight, losses = weight_and_losses(features, labels)
-    seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer())
-    loss = tf.reduce_mean(losses) * seen.assign_add(1.0)
+    loss = tf.reduce_mean(losses) * counter().assign_add(1.0)
     return spec(loss, sgd(loss, var_list=[weight]))
 
 
