@@ -110,7 +110,6 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         }.items()
     },
     "checkpoint=None; exp": lambda _: restore(model(), None),
-    "checkpoint=5; exp": lambda _: restore(model(), 5),
     "no checkpoint at": lambda _: restore(model(), "/no"),
     r"The checkpoint .*model\.ckpt cannot be read; expected": lambda folder: restore(
         model(), str(checkpoint(folder))
@@ -126,7 +125,6 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         LocalCluster, num_workers=99_999_999
     ),
     "`num_ps='2'`; expected an integer of at least 0": call(LocalCluster, num_ps="2"),
-    "`num_workers=None`; expected an integer": call(LocalCluster, num_workers=None),
     "`chief='no'` of type `str`; expected a bool": call(LocalCluster, chief="no"),
     "the command 'python train.py', whose program cannot be found": call(
         LocalCluster().run, "python train.py"

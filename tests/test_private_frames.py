@@ -58,46 +58,34 @@ def test_no_row_is_unused(repo_root: Path) -> None:
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """A module of somebody else, with one function that has one local."""
-    module = types.ModuleType("outside_module")
+def outside(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`outside(place, *locals)` reads them while a module of somebody else runs."""
+    module: Any = types.ModuleType("outside_module")
     exec("def work(call):\n    held = 3\n    return call()\n", vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    return module
+
+    def read(place: str, *names: str) -> Any:
+        row = PrivateFrame(f"outside_module:{place}", names, "show what a move does")
+        monkeypatch.setitem(FRAMES, "test_only", (row,))
+        return module.work(lambda: compat.running_locals("test_only"))
+
+    return read
 
 
-def row_of(place: str, *names: str) -> tuple[PrivateFrame, ...]:
-    return (PrivateFrame(f"outside_module:{place}", names, "show what a move does"),)
-
-
-def test_locals_are_read_while_the_function_runs(
-    outside: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(FRAMES, "test_only", row_of("work", "held"))
-    found = outside.work(lambda: compat.running_locals("test_only"))
-    assert found["held"] == 3
+def test_locals_are_read_while_the_function_runs(outside: Any) -> None:
+    assert outside("work", "held")["held"] == 3
     assert compat.running_locals("test_only") is None
 
 
-@pytest.mark.parametrize(
-    ("row", "complaint"),
-    [
-        (row_of("work", "held", "renamed"), r"work` \(show .* has no `renamed` here"),
-        (row_of("moved", "held"), r"`outside_module:moved` .* does not have there"),
-    ],
-)
-def test_a_name_that_moved_is_an_error(
-    row: Any, complaint: str, outside: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(FRAMES, "test_only", row)
-    with pytest.raises(compat.PrivateNameMovedError, match=complaint):
-        outside.work(lambda: compat.running_locals("test_only"))
-
-
-def test_a_name_that_left_a_closure_is_an_error(
-    outside: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(FRAMES, "test_only", row_of("make.work", "step"))
-    with pytest.raises(compat.PrivateNameMovedError, match="has no `step` here"):
-        compat.closure_of("test_only", outside.work)
-    assert compat.closure_of("test_only", row_of) is None
+def test_a_name_that_moved_is_an_error(outside: Any) -> None:
+    moved = compat.PrivateNameMovedError
+    with pytest.raises(moved, match=r"work` \(show .* has no `renamed` here"):
+        outside("work", "held", "renamed")
+    with pytest.raises(moved, match=r"`outside_module:moved` .* does not have there"):
+        outside("moved", "held")
+    with pytest.raises(moved):
+        outside("make.work", "step")
+    work = sys.modules["outside_module"].work  # type: ignore[attr-defined]
+    with pytest.raises(moved, match="has no `step` here"):
+        compat.closure_of("test_only", work)
+    assert compat.closure_of("test_only", outside) is None

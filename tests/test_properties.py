@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import numpy as np
+import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
@@ -99,6 +100,17 @@ def test_a_copy_of_a_structure_has_its_key(structure: Any) -> None:
     assert structures.structure_key(copied) == structures.structure_key(structure)
     other = structures.structure_key([structure, "a"])
     assert other != structures.structure_key(structure)
+
+
+def test_what_is_used_stays_and_the_rest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structures, "MOST", 4)
+    known = structures.RecentlyUsed()
+    known.add("hot", 1)
+    for i in range(100):
+        known.add(i, str(i))
+        assert known.get("hot") == 1
+    found = [i for i in range(100) if known.get(i) is not None]
+    assert found[-3:] == [97, 98, 99] and len(found) < 2 * structures.MOST
 
 
 HPARAMS = st.dictionaries(

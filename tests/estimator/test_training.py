@@ -70,32 +70,15 @@ def serving_input_fn() -> Any:
     return hb.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
 
 
-def test_export_and_warm_start_take_what_was_trained(tmp_path: Path) -> None:
+def test_export_takes_what_was_trained(tmp_path: Path) -> None:
     estimator = scenarios.custom(tmp_path / "first")
     estimator.train(scenarios.input_fn(), steps=4)
-    expected = [
-        p["y"] for p in estimator.predict(scenarios.input_fn(repeat=False), ["y"])
-    ]
+    rows = estimator.predict(scenarios.input_fn(repeat=False), ["y"])
     path = estimator.export_saved_model(str(tmp_path / "export"), serving_input_fn)
     loaded = tf.saved_model.load(path.decode())
     served = loaded.signatures["serving_default"]
     x = tf.constant(scenarios.data()[0]["x"])
-    np.testing.assert_allclose(served(x)["y"], expected, rtol=1e-5)
-
-    second = hb.estimator.Estimator(
-        scenarios.custom_model_fn,
-        str(tmp_path / "second"),
-        params={"learning_rate": 0.0},
-        warm_start_from=hb.estimator.WarmStartSettings(
-            str(tmp_path / "first"), vars_to_warm_start="model/hidden.*"
-        ),
-    )
-    second.train(scenarios.input_fn(), steps=1)
-    name = "model/hidden/kernel"
-    np.testing.assert_array_equal(
-        second.get_variable_value(name), estimator.get_variable_value(name)
-    )
-    assert (second.get_variable_value("model/out/kernel") == 1).all()
+    np.testing.assert_allclose(served(x)["y"], [row["y"] for row in rows], rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -90,14 +90,9 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
     keras2: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so, for each such hook."""
-    loss, hidden, step = (
-        fetching_in_end(kind, name)
-        for kind, name in (
-            ("OfLoss", "loss:0"),
-            ("OfLayer", "hidden/Relu:0"),
-            ("OfStep", "global_step:0"),
-        )
-    )
+    loss = fetching_in_end("OfLoss", "loss:0")
+    hidden = fetching_in_end("OfLayer", "hidden/Relu:0")
+    step = fetching_in_end("OfStep", "global_step:0")
     logging = train.LoggingTensorHook(["loss:0"], at_end=True)
     run_loop(hosts.keras_model(keras2), loss, hidden, step, logging, data=DATA)
     assert loss.at_end == loss.last

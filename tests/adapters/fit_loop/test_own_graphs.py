@@ -9,6 +9,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
+from hook_fetching import hook_of
 
 import hookbridge as hb
 from hookbridge import errors
@@ -44,13 +45,15 @@ class Own(NamedTuple):
     x: Any
 
 
+def referenced() -> Any:
+    return v1.get_variable("mine", [], use_resource=False)
+
+
 FETCHED: dict[str, Callable[[], Any]] = {
     "variable": counter,
-    "reference variable": lambda: v1.get_variable("mine", [], use_resource=False),
+    "reference variable": referenced,
     "assign_add": lambda: v1.assign_add(counter(), 1.0),
-    "assign_add of a reference": lambda: v1.assign_add(
-        v1.get_variable("mine", [], use_resource=False), 1.0
-    ),
+    "assign_add of a reference": lambda: v1.assign_add(referenced(), 1.0),
     "sparse": lambda: tf.sparse.from_dense(tf.eye(2)),
     "ragged": lambda: tf.RaggedTensor.from_row_splits(tf.ones([2]), [0, 1, 2]),
     "rows": lambda: tf.IndexedSlices(tf.ones([1]), tf.constant([0]), tf.constant([2])),
@@ -101,30 +104,22 @@ def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
     model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
 
 
-class Late(Holding):
-    """Keeps the tensor in `begin`, and may use it there."""
-
-    runs = 0
-    breaks_begin = False
-
-    def begin(self) -> None:
-        if self.breaks_begin:
-            tf.add(self.fetches["all"][0], 1.0, name="never")
-
-    def before_run(self, run_context: Any) -> None:
-        self.runs += 1
-
-
 def test_what_begin_does_not_replace_is_refused_before_a_step(keras2: Any) -> None:
-    with tf.Graph().as_default() as graph:
-        hook = Late(tf.constant(1.0, name="mine"))
-    graph.finalize()  # as a session loop leaves its graph
+    runs: list[None] = []
+
+    def use(self: Any) -> None:
+        tf.add(self.fetches, 1.0, name="never")
+
     model = hosts.keras_model(keras2)
-    message = r"`Late`.*`fetches` holds `mine:0`"
-    for hook.breaks_begin in (False, True):
+    for events in ({}, {"begin": use}):
+        with tf.Graph().as_default() as graph:
+            hook = hook_of("Late", before_run=lambda *_: runs.append(None), **events)
+            hook.fetches = tf.constant(1.0, name="mine")
+        graph.finalize()  # as a session loop leaves its graph
+        message = r"`Late`.*`fetches` holds `mine:0`"
         with pytest.raises(errors.RefusedError, match=message):
             model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
-        assert hook.runs == 0 and int(model.optimizer.iterations) == 0
+        assert not runs and int(model.optimizer.iterations) == 0
 
 
 def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:

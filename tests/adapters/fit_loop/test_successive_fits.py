@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import nullcontext
 from typing import Any
 
@@ -9,7 +10,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import Fetch, X, Y, run_loop, sequential
+from hook_fetching import Fetch, X, Y, hook_of, run_loop, sequential
 
 from hookbridge import errors
 
@@ -71,8 +72,7 @@ def _checked(keras: Any) -> Any:
 
     class Checked(keras.layers.Layer):  # type: ignore[misc, name-defined]
         def call(self, inputs: Any) -> Any:
-            check = tf.debugging.assert_less(tf.reduce_max(inputs), 2.0)
-            with tf.control_dependencies([check]):
+            with tf.control_dependencies([tf.debugging.assert_less(inputs, 2.0)]):
                 return tf.identity(inputs)
 
     layers = [keras.Input((4,)), Checked(), keras.layers.Dense(1, name="out")]
@@ -136,16 +136,15 @@ STOPS: list[tuple[str, type[Exception] | None, bool, int]] = [
 
 def stopping(event: str, error: type[Exception] | None) -> Any:
     """A hook that asks for a stop, or raises an error, in its second run."""
-    contexts: list[Any] = []
+    runs = itertools.count(1)
 
     def stop(hook: Any, context: Any, *values: Any) -> None:
-        contexts.append(context)
-        if len(contexts) == 2:
+        if next(runs) == 2:
             if error is not None:
                 raise error("a hook")
             context.request_stop()
 
-    return type("Stopping", (train.SessionRunHook,), {event: stop})()
+    return hook_of("Stopping", **{event: stop})
 
 
 @pytest.mark.parametrize("loop", ["evaluate", "predict"])

@@ -112,31 +112,6 @@ def test_kept_layer_and_submodel_of_a_keras_model(keras: Any, keras2: Any) -> No
         np.testing.assert_allclose(computed, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_weights_and_rate_that_the_loop_sets_between_events(
-    keras: Any, keras2: Any
-) -> None:
-    """The next run of the loop has them."""
-    callback = keras.callbacks.Callback()
-    with tf.Graph().as_default():
-        model = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
-        loss = tf.reduce_sum(model(tf.ones([1, 2])))
-        train_op = v1.train.GradientDescentOptimizer(1.0).minimize(
-            loss, v1.train.get_or_create_global_step()
-        )
-        kernel = model.weights[0]
-        hooks = hb.as_hooks(callback, steps_per_epoch=9, model=model)
-        session = v1.train.MonitoredTrainingSession(hooks=hooks)
-    with session:  # runs eagerly but for the session
-        callback.model.layers[0].set_weights([KERNEL + 5, np.zeros(1)])
-        session.run(train_op)
-        np.testing.assert_array_equal(session.run(kernel), KERNEL + 4)
-        callback.model.weights[0].assign(KERNEL)
-        callback.model.optimizer.learning_rate.assign(0.0)
-        np.testing.assert_array_equal(session.run(kernel), KERNEL)
-        session.run(train_op)
-        np.testing.assert_array_equal(session.run(kernel), KERNEL)
-
-
 def test_weights_have_no_value_before_the_session(keras: Any) -> None:
     def set_model(self: Any, model: Any) -> None:
         model.weights[0].assign_add(model.weights[0])

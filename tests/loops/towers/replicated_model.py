@@ -87,6 +87,8 @@ def trained(
 ) -> tuple[list[float], dict[str, Any]]:
     """The losses and variables of a session loop; `batch()` is called in its graph."""
     config = hb.loops.session_config(hb.loops.tower_devices(4))
+    # Optimizing a graph of many updates takes longer than its steps.
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
     losses = []
     with tf.Graph().as_default():
         v1.train.create_global_step()

@@ -27,9 +27,10 @@ def examples() -> Any:
     return x, x.sum(axis=1, keepdims=True) ** 2 + noise
 
 
-def weight_and_losses(features: Any, labels: Any) -> tuple[Any, Any]:
+def weight_and_loss(features: Any, labels: Any) -> tuple[Any, Any]:
     weight = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
-    return weight, tf.reduce_sum((features @ weight - labels) ** 2, axis=1)
+    losses = tf.reduce_sum((features @ weight - labels) ** 2, axis=1)
+    return weight, tf.reduce_mean(losses)
 
 
 def sgd(loss: Any, **more: Any) -> Any:
@@ -42,8 +43,8 @@ def spec(loss: Any, train_op: Any) -> Any:
 
 
 def one_update_after_the_other(features: Any, labels: Any, mode: str) -> Any:
-    weight, losses = weight_and_losses(features, labels)
-    first = sgd(tf.reduce_mean(losses))
+    weight, loss = weight_and_loss(features, labels)
+    first = sgd(loss)
     with tf.control_dependencies([first]):
         moved = weight.read_value()
         loss = tf.reduce_mean((features @ moved - labels) ** 2)
@@ -54,8 +55,9 @@ def one_update_after_the_other(features: Any, labels: Any, mode: str) -> Any:
 
 def regularised_sum(features: Any, labels: Any, mode: str) -> Any:
     with v1.variable_scope("l2", regularizer=lambda w: 0.5 * tf.reduce_sum(w * w)):
-        _, losses = weight_and_losses(features, labels)
-    loss = 0.1 * tf.reduce_sum(losses) + v1.losses.get_regularization_loss()
+        _, mean = weight_and_loss(features, labels)
+    size = tf.cast(tf.shape(labels)[0], tf.float32)
+    loss = 0.1 * size * mean + v1.losses.get_regularization_loss()
     return spec(loss, sgd(loss))
 
 
@@ -64,15 +66,14 @@ def counter() -> Any:
 
 
 def counter_before_the_update(features: Any, labels: Any, mode: str) -> Any:
-    weight, losses = weight_and_losses(features, labels)
-    loss, seen = tf.reduce_mean(losses), counter()
-    with tf.control_dependencies([tf.group(seen.assign_add(1.0))]):
+    weight, loss = weight_and_loss(features, labels)
+    with tf.control_dependencies([tf.group(counter().assign_add(1.0))]):
         return spec(loss, sgd(loss, var_list=[weight]))
 
 
 def counter_in_the_loss(features: Any, labels: Any, mode: str) -> Any:
-    weight, losses = weight_and_losses(features, labels)
-    loss = tf.reduce_mean(losses) * counter().assign_add(1.0)
+    weight, loss = weight_and_loss(features, labels)
+    loss *= counter().assign_add(1.0)
     return spec(loss, sgd(loss, var_list=[weight]))
 
 
@@ -82,15 +83,13 @@ def own_optimizer_class(features: Any, labels: Any, mode: str) -> Any:
             clipped = [(tf.clip_by_norm(g, 0.5), v) for g, v in pairs]
             return super().apply_gradients(clipped, *args, **kwargs)
 
-    _, losses = weight_and_losses(features, labels)
-    loss = tf.reduce_mean(losses)
+    _, loss = weight_and_loss(features, labels)
     return spec(loss, Clipped(0.1, 0.9).minimize(loss))
 
 
 def optimizer_in_a_scope(features: Any, labels: Any, mode: str) -> Any:
     with v1.variable_scope("model"):
-        weight, losses = weight_and_losses(features, labels)
-        loss = tf.reduce_mean(losses)
+        weight, loss = weight_and_loss(features, labels)
         steps = [
             v1.train.AdamOptimizer(0.01).minimize(each, var_list=[weight])
             for each in (loss, 2 * loss)  # each has its own moments
@@ -99,8 +98,7 @@ def optimizer_in_a_scope(features: Any, labels: Any, mode: str) -> Any:
 
 
 def with_a_factor(features: Any, labels: Any, factor: float, mode: str) -> Any:
-    _, losses = weight_and_losses(features, labels)
-    loss = factor * tf.reduce_mean(losses)
+    loss = factor * weight_and_loss(features, labels)[1]
     return spec(loss, sgd(loss))
 
 
@@ -153,8 +151,7 @@ def test_averages_of_a_keras_layer_that_the_update_waits_for(keras2: Any) -> Non
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         layer = keras2.layers.BatchNormalization(momentum=0.9)
         model = keras2.Sequential([layer])
-        weight, losses = weight_and_losses(model(features, training=True), labels)
-        loss = tf.reduce_mean(losses)
+        weight, loss = weight_and_loss(model(features, training=True), labels)
         with tf.control_dependencies(model.updates):
             return spec(loss, sgd(loss, var_list=[weight]))
 
