@@ -145,7 +145,8 @@ def test_log_as_json() -> None:
     log.add("a", "begin", results=object())
     log.add("a", "on_epoch_end", 2, logs={"loss": np.float32(0.25), "big": X})
     keys = ("guest", "event", "number", "secs", "logs")
-    rows = (("a", "begin", None, 0.5, {}), ("a", "on_epoch_end", 2, 1, {"loss": 0.25}))
+    begin, epoch = ("a", "begin", None, 0.5), ("a", "on_epoch_end", 2, 1.0)
+    rows = ((*begin, dict[str, float]()), (*epoch, {"loss": 0.25}))
     assert log.to_json() == [dict(zip(keys, row, strict=True)) for row in rows]
 
 

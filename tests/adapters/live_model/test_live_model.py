@@ -156,8 +156,9 @@ def test_direction_of_a_metric(
         v1.metrics.mean(mae, name="error")
         return v1.train.GradientDescentOptimizer(rate)
 
-    options = {"optimizer": optimizer, "logs": logs, "validate": False}
-    loop = session_loop([stop], epochs=3, **options)
+    loop = session_loop(
+        [stop], epochs=3, optimizer=optimizer, logs=logs, validate=False
+    )
     assert loop.steps == epochs * STEPS
     assert list(loop.history) == ["loss", monitor, *(others or ())]
 
