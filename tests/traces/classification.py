@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
 
 SAME, DIFFERENT, NO_MEANING = (
     "same in fit",
@@ -14,39 +17,36 @@ SAME, DIFFERENT, NO_MEANING = (
 
 
 class Row(NamedTuple):
-    """A row of the table, without its scenarios."""
+    """A row of the table, without its scenarios and reason."""
 
     kind: str
     where: str  # "fit", "live session" or none; with the mark if both
-    why: str
 
 
 def _read() -> dict[str, Row]:
     rows: dict[str, Row] = {}
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
-    for kind, where, why, names in re.findall(
-        r"(?m)^\| (.*) \| (.*) \| (.*) \| (`.*) \|$", text
+    for kind, where, names in re.findall(
+        r"(?m)^\| (.*) \| (.*) \| .* \| (`.*) \|$", text
     ):
         for name in re.findall(r"`(\w+)`", names):
             assert name not in rows, f"{name} is in two rows"
-            rows[name] = Row(kind, where, why)
+            rows[name] = Row(kind, where)
     return rows
 
 
 ROWS = _read()
+
+
+def _rows(kind: str, where: str) -> list[str]:
+    return [n for n, r in ROWS.items() if r.kind == kind and where in r.where]
+
+
 # What runs in `fit`, and what runs on a live session with events of its own.
-SAME_IN_FIT = [n for n, r in ROWS.items() if r.kind == SAME and "fit" in r.where]
-DIFFERENT_IN_FIT = [
-    n for n, r in ROWS.items() if r.kind == DIFFERENT and "fit" in r.where
-]
-DIFFERENT_IN_SESSION = [
-    n for n, r in ROWS.items() if (r.kind, r.where) == (DIFFERENT, "live session")
-]
-SAME_IN_SESSION = [
-    n
-    for n, r in ROWS.items()
-    if "\u2020" in r.where or (r.kind, r.where) == (SAME, "live session")
-]
+SAME_IN_FIT, DIFFERENT_IN_FIT = _rows(SAME, "fit"), _rows(DIFFERENT, "fit")
+DIFFERENT_IN_SESSION = _rows(DIFFERENT, "live session")
+SAME_IN_SESSION = _rows(SAME, "live session")
+SAME_IN_SESSION += [n for n, r in ROWS.items() if "\u2020" in r.where]
 
 # One of each kind, for a host that shares with another what calls hooks.
 SAMPLE = (
@@ -60,3 +60,9 @@ SAMPLE = (
     "checkpoint_listeners",
     "profiler_hook",
 )
+IS_NEWEST = installed_tf_version() > LAST_WITH_KERAS2
+
+
+def some(names: Iterable[str]) -> list[str]:
+    """All scenarios beside the newest TensorFlow, those of the sample beside 2.15."""
+    return [name for name in names if IS_NEWEST or name in SAMPLE]

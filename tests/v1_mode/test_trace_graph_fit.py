@@ -31,6 +31,8 @@ SAME_HERE = ("options_debug_watch_merge",)
 
 NOT_AS_IN_FIT = (*OUTSIDE, *SAME_HERE)
 AS_IN_FIT = [name for name in c.DIFFERENT_IN_FIT if name not in NOT_AS_IN_FIT]
+# tf_keras has the source of Keras 2.15: a sample in the other mode is enough there.
+ALL = [] if c.IS_NEWEST else c.SAME_IN_FIT
 
 # A graph does not order the read of a variable and its update. On a busy machine the
 # read may come second.
@@ -66,15 +68,11 @@ def check_same(keras: Any, name: str, root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.v1_mode("disable_v2_behavior")
-@pytest.mark.parametrize("name", [*c.SAME_IN_FIT, *SAME_HERE])
+@pytest.mark.parametrize("name", [*ALL, *SAME_HERE])
 def test_same(name: str, keras2: Any, tmp_path: Path) -> None:
     if name in UNORDERED:
         recorded = in_fit(RECORDED[name])
-        runs = (
-            run(keras2, name, tmp_path) == recorded  # this scenario writes no files
-            for _ in range(TRIES)
-        )
-        assert any(runs)
+        assert any(run(keras2, name, tmp_path) == recorded for _ in range(TRIES))
     else:
         check_same(keras2, name, tmp_path)
 
@@ -87,7 +85,7 @@ def test_same_in_the_second_mode(name: str, keras2: Any, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.v1_mode("disable_v2_behavior")
-@pytest.mark.parametrize("name", AS_IN_FIT)
+@pytest.mark.parametrize("name", AS_IN_FIT[: 1 + len(ALL)])
 def test_different_as_in_every_fit(name: str, keras2: Any, tmp_path: Path) -> None:
     promised, seen = comparable(
         in_fit(DIFFERENT_EVENTS[name]), run(keras2, name, tmp_path)

@@ -74,9 +74,12 @@ def recorder(
     seen: Counter[str] = Counter()
 
     def note(self: Any, event: str, *args: Any) -> None:
-        if event == "set_params":
-            log.append([event, name, dict(args[0])])
-            keras.callbacks.Callback.set_params(self, args[0])
+        if event.startswith("set_"):
+            getattr(keras.callbacks.Callback, event)(self, args[0])
+            log.append([event, name])
+            if event == "set_params":
+                shapes = [weight.shape for weight in self.model.get_weights()]
+                log[-1] += [dict(args[0]), shapes]
             return
         seen[event] += 1
         index, logs = args if len(args) > 1 else (None, args[-1])
@@ -103,7 +106,7 @@ def recorder(
             self.model.stop_training = True
             log.append(["STOP", name, event])
 
-    return noting(keras, note, ("set_params", *EVENTS, *PREDICT_EVENTS))
+    return noting(keras, note, ("set_model", "set_params", *EVENTS, *PREDICT_EVENTS))
 
 
 COUNTED = {

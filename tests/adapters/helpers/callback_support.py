@@ -85,23 +85,23 @@ def stock_of(keras: Any) -> list[str]:
     return sorted(set(found))
 
 
-ALONE = ("bare graph", "Estimator.train")
 MODES = ("train", "test", "predict")
 
 
 def carry(keras: Any, folder: Path) -> dict[str, dict[str, str]]:
     """Runs all stock callbacks in every loop.
 
-    In the loops of `ALONE` each callback runs alone. In the other loops, those that are
-    not refused share one run.
+    In a bare graph each runs alone; in the other loops, those that are not refused
+    share one run.
     """
     names = stock_of(keras)
     # A Keras model can have one backup callback only.
     together = [n for n in names if n not in REFUSED and "experimental" not in n]
     cells: dict[str, dict[str, str]] = {name: {} for name in names}
     for loop in LOOPS:
-        groups = [[name] for name in names if loop in ALONE or name not in together]
-        groups += [] if loop in ALONE else [together]
+        is_alone = loop == "bare graph"
+        groups = [[name] for name in names if is_alone or name not in together]
+        groups += [] if is_alone else [together]
         for number, group in enumerate(groups):
             place = folder / loop.replace(" ", "_") / str(number)
             outcome = _carry_in(loop, keras, group, place)

@@ -53,52 +53,42 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 KEYS = ["loss", "pos", "distance", "acc"]
 
 
-def summary(name: str, value: Any) -> Any:
-    v1.summary.scalar(name, value)
-    return value
-
-
-def term(weight: Any) -> Any:
-    return tf.add(summary("loss_1", weight * 2.0), 1.0, name="loss")
-
-
-def total(weight: Any) -> Any:
-    tf.multiply(weight, 2.0, name="loss")
-    return summary("loss", v1.get_default_graph().get_tensor_by_name("loss:0") + 1.0)
-
-
-def terms(weight: Any) -> Any:
-    summary("loss_1", weight)
-    summary("loss_2", weight * 2.0)
+def of_name(weight: Any) -> Any:
+    """The summary is of a term."""
+    v1.summary.scalar("loss_1", weight * 2.0)
     return tf.multiply(weight, 3.0, name="loss")
 
 
-def numbered(weight: Any) -> Any:
-    return summary("loss_1", weight * 2.0)
+def of_summary(weight: Any) -> Any:
+    total = tf.multiply(weight, 2.0, name="loss") + 1.0
+    v1.summary.scalar("loss", total)
+    return total
 
 
-def two(weight: Any) -> Any:
-    summary("loss_1", weight * 2.0)
-    summary("loss_2", weight * 3.0)
+def of_numbered_summary(weight: Any) -> Any:
+    total = weight * 2.0
+    v1.summary.scalar("loss_1", total)
+    return total
 
 
-def named(weight: Any) -> Any:
-    return tf.constant(1.0, name="loss")
+def none_of_two(weight: Any) -> Any:
+    v1.summary.scalar("loss_1", weight * 2.0)
+    v1.summary.scalar("loss_2", weight * 3.0)
 
 
-@pytest.mark.parametrize("make", [term, total, terms, numbered, two, named])
+@pytest.mark.parametrize(
+    "make", [of_name, of_summary, of_numbered_summary, none_of_two]
+)
 def test_loss_of_a_bare_graph(make: Any, graph: Any) -> None:
-    """Summaries may have numbered names; of two losses none is found."""
     expected = make(v1.get_variable("w", initializer=1.0))
     assert log_sources.find_loss(graph) is expected
 
 
 def test_losses_in_the_collection_are_added(graph: Any) -> None:
-    v1.losses.add_loss(tf.constant(1.0))
-    v1.losses.add_loss(tf.constant(2.0))
-    loss = log_sources.find_loss(graph)
+    for loss in (1.0, 2.0):
+        v1.losses.add_loss(tf.constant(loss))
     with v1.Session() as session:
-        assert session.run(loss) == 3.0
+        assert session.run(log_sources.find_loss(graph)) == 3.0
 
 
 def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:

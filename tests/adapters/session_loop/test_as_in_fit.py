@@ -69,28 +69,6 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
     assert of_session == of_fit == begun
 
 
-def test_all_get_the_model_before_any_gets_parameters(keras: Any) -> None:
-    def guests(seen: list[Any]) -> list[Any]:
-        def note(callback: Any, event: str, *args: Any) -> None:
-            if event != "on_train_begin":
-                getattr(super(type(callback), callback), event)(*args)
-            weights = callback.model.get_weights() if event == "set_params" else ()
-            seen.append((name_of[id(callback)], event, [w.shape for w in weights]))
-
-        events = ("set_model", "set_params", "on_train_begin")
-        made = [noting(keras, note, events) for _ in "ab"]
-        name_of = {id(each): name for each, name in zip(made, "ab", strict=True)}
-        return made
-
-    of_fit: list[Any] = []
-    of_session: list[Any] = []
-    fit(keras, guests(of_fit), epochs=1)
-    session_loop(guests(of_session), epochs=1)
-    model_first = ["set_model"] * 2 + ["set_params"] * 2
-    assert [event for _, event, _ in of_fit[:4]] == model_first
-    assert of_session == of_fit
-
-
 METRICS = ("mse", "mae", "acc", "cosine_similarity", "mape", "auc")
 
 

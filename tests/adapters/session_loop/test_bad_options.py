@@ -21,7 +21,7 @@ KERAS: Any = importlib.import_module(KERAS2)
 
 
 class Graph:
-    """A graph with what the options of a row name, and what is not in it."""
+    """What the options of a row name, in the graph of the session and not in it."""
 
     def __init__(self) -> None:
         self.eager = tf.constant(1.0)
@@ -131,17 +131,15 @@ def test_options_are_refused_before_a_session(words: str) -> None:
         hb.as_hooks([callback], **options)[0].begin()
 
 
-@pytest.mark.parametrize("result", ["text", {"a": "text"}, {1: 1.0}, None])
-def test_a_validation_is_told_what_it_returns_when_it_has_run(
-    result: Any, graph: Any
-) -> None:
-    # Only a call can show what a function returns.
-    words = f"`validation=` returned {re.escape(repr(result))}; expected a dict"
-    net = build()
-    options: dict[str, Any] = {"steps_per_epoch": 1, "validation": lambda: result}
-    with pytest.raises(INVALID, match=words):
-        until_stop(
-            hb.as_hooks([KERAS.callbacks.History()], **options),
-            net.train_op,
-            lambda step: feeds(net, step),
-        )
+def test_a_validation_is_told_what_it_returns_when_it_has_run() -> None:
+    """Only a call can show what a function returns."""
+    for result in ("text", {"a": "text"}, {1: 1.0}, None):
+        words = f"`validation=` returned {re.escape(repr(result))}; expected a dict"
+        with tf.Graph().as_default(), pytest.raises(INVALID, match=words):
+            net = build()
+            hooks = hb.as_hooks(
+                [KERAS.callbacks.History()],
+                steps_per_epoch=1,
+                validation=lambda: result,  # noqa: B023
+            )
+            until_stop(hooks, net.train_op, lambda step: feeds(net, step))  # noqa: B023
