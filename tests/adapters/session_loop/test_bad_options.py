@@ -21,7 +21,7 @@ KERAS: Any = importlib.import_module(KERAS2)
 
 
 class Graph:
-    """What the options of a row name, in the graph of the session and not in it."""
+    """What the options of a row name: in the default graph, or outside."""
 
     def __init__(self) -> None:
         self.eager = tf.constant(1.0)
