@@ -56,23 +56,14 @@ class _Late(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class FitTrace(Trace):
-    """One run of one scenario in `Model.fit`.
-
-    Args:
-      keras: the Keras flavour.
-      root: an empty directory for its files.
-      session_class: the class whose `run` the hooks' own runs end up in.
-      optimizer: the class of the model's optimizer; None for Keras's own SGD.
-      train_op: the name of the operation of a step.
-      arrays: whether the data are arrays instead of a dataset.
-    """
+    """One run of one scenario in `Model.fit`, on a dataset or arrays."""
 
     def __init__(
         self,
         keras: Any,
         root: Path,
         *,
-        session_class: type = LiveSession,
+        session_class: type = LiveSession,  # what runs the hooks' own fetches
         optimizer: Any = None,
         train_op: str = "train_step",
         arrays: bool = False,

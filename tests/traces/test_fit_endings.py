@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
-from hook_fetching import hook_of
+from hook_fetching import X, Y, hook_of, sequential
 from trace_events import Event
 from trace_hooks import Recorder
 
@@ -23,17 +22,11 @@ v1 = tf.compat.v1
 BATCHES = 3
 
 
-def model_of(keras: Any) -> Any:
-    model = keras.Sequential([keras.Input([2]), keras.layers.Dense(1, name="out")])
-    model.compile(keras.optimizers.SGD(0.1), "mse")
-    return model
-
-
 def fit(
     model: Any, *hooks: Any, known: bool = True, more: Any = (), **options: Any
 ) -> None:
-    x, y = np.ones([2 * BATCHES, 2], "float32"), np.ones([2 * BATCHES, 1], "float32")
-    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(2)
+    rows = 2 * BATCHES
+    data = tf.data.Dataset.from_tensor_slices((X[:rows], Y[:rows])).batch(2)
     callbacks = [*map(HookToCallback, hooks), *more]
     data = data if known else data.filter(lambda *_: True)
     model.fit(data, verbose=0, callbacks=callbacks, **options)
@@ -49,33 +42,22 @@ def running() -> set[threading.Thread]:
     return {t for t in threads if "EventLogger" not in type(t).__name__}
 
 
-def out_of_range() -> Exception:
-    return tf.errors.OutOfRangeError(None, None, "hook")  # type: ignore[no-any-return]
-
-
-def stop_iteration() -> Exception:
-    return StopIteration("hook")
-
-
-class Mine(tf.errors.OutOfRangeError):  # type: ignore[misc]
-    """A subclass is no end of the data."""
-
-
+OUT_OF_RANGE, STOP = tf.errors.OutOfRangeError(None, None, "hook"), StopIteration()
 # The error of a hook, the event and its call, whether the size of the data is known:
 # every pair of values.
-ENDS: list[tuple[Callable[[], Exception], str, int, bool]] = [
-    (out_of_range, "before_run", 1, True),
-    (out_of_range, "before_run", 2, False),
-    (out_of_range, "after_run", 4, True),
-    (stop_iteration, "after_run", 1, False),
-    (stop_iteration, "after_run", 2, True),
-    (stop_iteration, "before_run", 4, False),
+ENDS: list[tuple[Exception, str, int, bool]] = [
+    (OUT_OF_RANGE, "before_run", 1, True),
+    (OUT_OF_RANGE, "before_run", 2, False),
+    (OUT_OF_RANGE, "after_run", 4, True),
+    (STOP, "after_run", 1, False),
+    (STOP, "after_run", 2, True),
+    (STOP, "before_run", 4, False),
 ]
 
 
 def test_end_of_data_from_a_hook_stops_the_whole_fit(keras: Any) -> None:
-    model = model_of(keras)
-    for make, event, call, known in ENDS:
+    model = sequential(keras)
+    for error, event, call, known in ENDS:
         log: list[Event] = []
         heard: list[str] = []
         native = callback_of(
@@ -83,7 +65,7 @@ def test_end_of_data_from_a_hook_stops_the_whole_fit(keras: Any) -> None:
             on_epoch_end=lambda self, epoch, logs: heard.append(f"epoch {epoch}"),  # noqa: B023
             on_train_end=lambda self, logs: heard.append("train"),  # noqa: B023
         )
-        hook = Recorder(log, "A", raises={(event, call): make})
+        hook = Recorder(log, "A", raises={(event, call): lambda: error})  # noqa: B023
         fit(model, hook, known=known, more=[native], epochs=5)
         # Without a known size, one more call meets the end of the data.
         calls = BATCHES + (event == "before_run" and not known)
@@ -94,25 +76,21 @@ def test_end_of_data_from_a_hook_stops_the_whole_fit(keras: Any) -> None:
 
 
 def test_what_keras_would_take_for_the_end_of_data_escapes(keras: Any) -> None:
-    model = model_of(keras)
-    for event, call, kind in (
-        ("begin", 1, tf.errors.OutOfRangeError),
-        ("after_create_session", 1, tf.errors.OutOfRangeError),
-        ("after_run", 2, Mine),
-    ):
-        log: list[Event] = []
-        error = kind(None, None, "hook")
-        hook = Recorder(log, "A", raises={(event, call): lambda: error})  # noqa: B023
-        with pytest.raises(errors.LiveSessionError, match="end of the data") as caught:
-            fit(model, hook)
-        assert caught.value.hook_error is error
-        assert count(log, "end") == 0
+    """A subclass is no end of the data."""
+    log: list[Event] = []
+    kind: Any = type("Mine", (tf.errors.OutOfRangeError,), {})
+    error = kind(None, None, "hook")
+    hook = Recorder(log, "A", raises={("after_run", 2): lambda: error})
+    with pytest.raises(errors.LiveSessionError, match="end of the data") as caught:
+        fit(sequential(keras), hook)
+    assert caught.value.hook_error is error
+    assert count(log, "end") == 0
 
 
 def test_after_a_failure_all_is_closed_whole_and_usable(
     keras: Any, tmp_path: Path
 ) -> None:
-    model = model_of(keras)
+    model = sequential(keras)
     for event in ("begin", "after_create_session", "before_run", "after_run", "end"):
         log: list[Event] = []
         error = ValueError("hook")
@@ -133,7 +111,7 @@ def test_after_a_failure_all_is_closed_whole_and_usable(
             reader = tf.train.load_checkpoint(folder)
             assert reader.get_tensor("global_step") == made
             kernel = reader.get_tensor("out/kernel")
-            np.testing.assert_array_equal(kernel, model.get_weights()[0])
+            np.testing.assert_array_equal(kernel, model.get_weights()[2])
         # The same hook in a second fit, which continues from the steps made so far.
         del log[:]
         fit(model, more=[callback])
@@ -145,9 +123,9 @@ def test_after_a_failure_all_is_closed_whole_and_usable(
 
 def test_recovery_closes_the_lost_session(keras: Any) -> None:
     log: list[Event] = []
-    lost = {("after_run", 2): lambda: tf.errors.AbortedError(None, None, "lost")}
-    hook = Recorder(log, "A", raises=lost)
-    fit(model_of(keras), hook)
+    lost = tf.errors.AbortedError(None, None, "lost")
+    hook = Recorder(log, "A", raises={("after_run", 2): lambda: lost})
+    fit(sequential(keras), hook)
     assert len(hook.sessions) == 2
     assert count(log, "begin") == count(log, "end") == 1
     for session in hook.sessions:
@@ -174,6 +152,6 @@ def test_queue_runners_of_a_hook_end_with_the_fit(keras: Any) -> None:
         after_run=lambda self, context, run: values.append(int(run.results)),
     )
     threads = running()
-    fit(model_of(keras), hook)
+    fit(sequential(keras), hook)
     assert values == [1, 2, 3]
     assert running() <= threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,30 +31,18 @@ def opens(host: LiveHost) -> Iterator[Opens]:
         yield lambda: host.session(graph)
 
 
-def counter(name: str) -> tuple[Any, Any]:
-    """A variable of a hook's own and the op that adds 1 to it."""
-    variable = v1.get_variable(name, shape=[], initializer=v1.zeros_initializer())
-    return variable, v1.assign_add(variable, 1.0)
-
-
-def test_each_session_has_its_own_variables(opens: Opens) -> None:
-    variable, add = counter("mine")
+def test_each_session_has_its_own_variables_until_it_is_closed(opens: Opens) -> None:
+    variable = v1.get_variable("mine", shape=[], initializer=v1.zeros_initializer())
+    add = v1.assign_add(variable, 1.0)
     first, second = opens(), opens()
     for session in (first, second):
         session.run(variable.initializer)
     assert [first.run(add), first.run(add), second.run(add)] == [1.0, 2.0, 1.0]
     assert first.run(variable) == 2.0
-
-
-def test_variables_of_a_closed_session_are_freed(opens: Opens) -> None:
-    variable, add = counter("mine")
-    session = opens()
-    session.run(variable.initializer)
-    session.run(add)
-    program = session._plans.get((structure_key(add), ())).program
+    program = first._plans.get((structure_key(add), ())).program
     with compat.private("eager_mode")():
-        assert program.run_alone([], {}, program.own_functions)[0] == 2.0
-        session.close()
+        assert program.run_alone([], {}, program.own_functions)[0] == 3.0
+        first.close()
         with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
             program.run_alone([], {}, program.own_functions)
 
@@ -79,7 +66,7 @@ def test_iterators_and_queues_are_shared_by_runs(opens: Opens) -> None:
         session.run(double)
 
 
-def test_make_callable(opens: Opens) -> None:
+def test_callables_but_no_parts_of_runs(opens: Opens) -> None:
     p = v1.placeholder(tf.float32, [])
     session = opens()
     double = session.make_callable(p * 2.0, [p])
@@ -88,14 +75,10 @@ def test_make_callable(opens: Opens) -> None:
         double()
     with pytest.raises(TypeError, match="accept_options"):
         double(3.0, options=v1.RunOptions())
-
-
-def test_partial_run_is_refused(opens: Opens) -> None:
-    session = opens()
     with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
-        session.partial_run_setup([tf.constant(1.0)])
+        session.partial_run_setup([p])
     with pytest.raises(errors.LiveSessionError, match="Call `run` for each part"):
-        session.partial_run("handle", tf.constant(1.0))
+        session.partial_run("handle", p)
 
 
 def test_session_as_default_evaluates(opens: Opens) -> None:

@@ -19,30 +19,17 @@ Moment = tuple[str, int]
 
 
 class CoordStop(NamedTuple):
-    """A `coord.request_stop` in the n-th `before_run`.
-
-    Attributes:
-      call: which call of `before_run`, from 1.
-      error: makes the exception to pass, if any.
-      bare: whether to pass the exception itself, outside an `except` block.
-    """
+    """A `coord.request_stop` in the n-th `before_run`, from 1."""
 
     call: int
     error: Callable[[], Exception] | None = None
-    bare: bool = False
+    bare: bool = False  # passes the exception itself, outside an `except` block
 
 
 class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Records every call it gets; fails, stops and fetches as it is told.
 
-    Args:
-      log: the list to add events to.
-      name: the name in the events.
-      raises: makes the exception for a moment.
-      stops: moments of `run_context.request_stop()`.
-      args: makes what `before_run` returns.
-      more: whether to record everything else that a hook can see.
-      coord_stop: a stop through the coordinator.
+    With `more`, it records everything else that a hook can see.
     """
 
     def __init__(
@@ -167,13 +154,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class Listener(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
-    """Records the calls of a `CheckpointSaverHook`.
-
-    Args:
-      log: the list to add events to.
-      name: the name in the events.
-      stop_at: `after_save` asks for a stop from this step on.
-    """
+    """Records the calls of a `CheckpointSaverHook`; may ask for a stop at a step."""
 
     def __init__(
         self, log: list[Event], name: str, *, stop_at: int | None = None

@@ -36,12 +36,7 @@ class Ops(NamedTuple):
 
 
 class Trace:
-    """One run of one scenario.
-
-    Args:
-      host: where it runs.
-      root: an empty directory for its files.
-    """
+    """One run of one scenario in a host, with an empty directory for its files."""
 
     def __init__(self, host: SessionHost, root: Path) -> None:
         self.host, self.root = host, root
@@ -146,18 +141,10 @@ class Trace:
         body: Callable[[Any, int], Any] | None = None,
         log_result: bool = False,
     ) -> Any:
-        """The canonical loop; logs all that can be observed of it.
+        """The canonical loop; logs all that can be observed of its session.
 
-        Args:
-          make: makes the monitored session.
-          fetch: what each run fetches.
-          runs: the loop's own limit; None leaves the end to the hooks.
-          use_with: whether the session is a context manager, or closed by hand.
-          body: one turn of the loop, instead of `session.run(fetch)`.
-          log_result: whether results go into the log.
-
-        Returns:
-          The monitored session, if there was one.
+        Without `runs`, its end is left to the hooks; `body` is one turn instead of
+        `session.run(fetch)`; without `use_with` the session is closed by hand.
         """
         monitored: Any = None
 
@@ -201,7 +188,7 @@ class Trace:
         config: Mapping[str, Any] | None = None,
         **loop: Any,
     ) -> Any:
-        """The canonical loop over a graph that trains; `loop` is for `drive`."""
+        """The canonical loop over a graph that trains."""
         op = self.train_graph(loss=loss).train_op
         return self.drive(self.session(list(hooks), **config or {}), op, **loop)
 

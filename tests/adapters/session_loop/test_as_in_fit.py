@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, fit, session_loop, until_stop
+from callback_loops import STEPS, fit, session_loop
 from callback_recorder import noting
 from hook_fetching import hook_of
 
@@ -67,30 +67,6 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
         session_loop(guests(of_session), hooks_on="steps")
     begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
     assert of_session == of_fit == begun
-
-
-METRICS = ("mse", "mae", "acc", "cosine_similarity", "mape", "auc")
-
-
-def test_keras_3_finds_the_mode_of_a_validation_metric(keras3: Any) -> None:
-    def stopping() -> list[Any]:
-        return [keras3.callbacks.EarlyStopping(f"val_{name}") for name in METRICS]
-
-    of_fit, of_session = stopping(), stopping()
-    model = keras3.Sequential([keras3.layers.Dense(1, activation="sigmoid")])
-    model.compile("sgd", "mse", metrics=list(METRICS))
-    x, y = tf.ones((4, 2)), tf.ones((4, 1))
-    model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=of_fit)
-    with tf.Graph().as_default():
-        weight = v1.get_variable("weight", initializer=1.0)
-        loss = tf.square(weight, name="loss")
-        step = v1.train.get_or_create_global_step()
-        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        options: dict[str, Any] = {"steps_per_epoch": 1, "epochs": 1}
-        options["validation"] = lambda: dict.fromkeys(METRICS, 0.5)
-        until_stop(hb.as_hooks(of_session, **options), train_op)
-    for ours, theirs in zip(of_session, of_fit, strict=True):
-        assert ours.monitor_op is theirs.monitor_op is not None
 
 
 def test_end_of_an_evaluation_without_data(keras: Any) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import collections
 import functools
-import http.server
 import importlib.util
-import json
 import re
-import threading
-import urllib.parse
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, Loop, fit, session_loop, until_stop
+from callback_loops import STEPS, fit, session_loop, until_stop
 
 import hookbridge as hb
 from hookbridge import errors
@@ -41,35 +36,6 @@ def events(folder: Path) -> dict[str, list[Any]]:
                 point = event.step, float(array) if is_number else None
                 found[f"{prefix}:{value.tag}"].append(point)
     return found
-
-
-@pytest.fixture(name="server")
-def monitor_server() -> Iterator[tuple[str, list[Any]]]:
-    """Yields a local HTTP server's URL, and path, headers and body of each POST."""
-    posted: list[Any] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            posted.append((self.path, dict(self.headers), body.decode()))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *arguments: Any) -> None:
-            del arguments
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}", posted
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
-
-
-def runs(keras: Any) -> dict[str, Callable[..., Loop]]:
-    """`Model.fit` and the session loop, called in the same way."""
-    return {"fit": functools.partial(fit, keras), "session": session_loop}
 
 
 def test_progress_bars(
@@ -98,7 +64,10 @@ def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
     found: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
-    for name, run in runs(keras).items():
+    for name, run in (
+        ("fit", functools.partial(fit, keras)),
+        ("session", session_loop),
+    ):
         # With `write_graph=False` Keras expects the folder to exist.
         (tmp_path / name).mkdir()
         board = keras.callbacks.TensorBoard(
@@ -140,49 +109,25 @@ def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
 def test_tensorboard_embeddings_of_a_keras_graph(
     keras: Any, keras2: Any, tmp_path: Path
 ) -> None:
+    layers = keras2.layers
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
-        model = keras2.Sequential(
-            [
-                keras2.layers.Embedding(5, 3, input_length=2, name="words"),
-                keras2.layers.Flatten(),
-                keras2.layers.Dense(1),
-            ]
-        )
+        words = layers.Embedding(5, 3, input_length=2, name="words")
+        model = keras2.Sequential([words, layers.Flatten(), layers.Dense(1)])
         loss = tf.reduce_mean(tf.square(model(tf.constant([[0, 1]]))), name="loss")
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
         board = keras.callbacks.TensorBoard(
             str(tmp_path), embeddings_freq=1, embeddings_metadata="words.tsv"
         )
-        if keras.__version__.startswith("3"):  # it knows only its own layers
+        options: dict[str, Any] = {"steps_per_epoch": 2, "epochs": 2, "model": model}
+        if keras is not keras2:  # it knows only its own layers
             with pytest.raises(errors.RefusedError, match="`tf_keras"):
-                hb.as_hooks(board, steps_per_epoch=2, model=model)
+                hb.as_hooks(board, **options)
             return
-        hooks = hb.as_hooks(board, steps_per_epoch=2, epochs=2, model=model)
-        until_stop(hooks, train_op)
+        until_stop(hb.as_hooks(board, **options), train_op)
     assert '"words.tsv"' in (tmp_path / "projector_config.pbtxt").read_text()
     for epoch in range(2):
         assert list((tmp_path / "train").glob(f"keras_embedding.ckpt-{epoch}.*"))
-
-
-def test_remote_monitor_posts_what_it_posts_in_fit(
-    keras: Any, server: tuple[str, list[Any]]
-) -> None:
-    """As a form, to a path, with headers."""
-    url, posted = server
-    for run in runs(keras).values():
-        monitor = keras.callbacks.RemoteMonitor(
-            root=url, path="/here", field="epoch", headers={"X-Token": "secret"}
-        )
-        run([monitor], epochs=2)
-    assert len(posted) == 4
-    for ours, theirs in zip(posted[2:], posted[:2], strict=True):
-        assert ours[0] == theirs[0] == "/here"
-        assert ours[1]["X-Token"] == "secret"
-        forms = [urllib.parse.parse_qs(p[2])["epoch"][0] for p in (ours, theirs)]
-        sent = [json.loads(f) for f in forms]
-        assert list(sent[0]) == list(sent[1])
-        assert sent[0] == pytest.approx(sent[1], rel=2e-5)
 
 
 def test_tensorboard_writes_graph_profile_and_rate(keras: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, interrupted, session_loop
-from state_runs import restored
+from state_runs import options, restored
 
 from hookbridge.adapters.session_state.loop_state import parse
 from hookbridge.adapters.state import codec as state_codec
@@ -55,26 +55,19 @@ def test_early_stopping_goes_on_counting(keras: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["fed", "variable"])
-def test_learning_rate_survives(keras: Any, tmp_path: Path, kind: str) -> None:
-    """It is reduced at the end of a step, at which the run is cut in the second case.
+def test_a_fed_learning_rate_survives(keras: Any, tmp_path: Path) -> None:
+    """It is reduced as an epoch ends; the run is cut a step later.
 
-    A rate that is fed is a constant in the graph: no checkpoint of variables has it.
+    The rate is a constant in the graph: no checkpoint of variables has it.
     """
 
     def make(k: Any) -> list[Any]:
         reduce = k.callbacks.ReduceLROnPlateau
         return [reduce("loss", min_delta=100.0, patience=2, factor=0.5, min_lr=0.0)]
 
-    def variable() -> Any:
-        v1 = tf.compat.v1
-        return v1.get_variable("lr", initializer=0.1, trainable=False)
-
-    options: dict[str, Any] = {"epochs": 8, "validate": False}
-    options["rate"] = 0.1 if kind == "fed" else variable
-    cut = 4 * STEPS + 1 if kind == "fed" else 3 * STEPS
-    whole = session_loop(make(keras), **options)
-    again = interrupted(keras, make, tmp_path, cut, **options)
+    more: dict[str, Any] = {"epochs": 8, "validate": False}
+    whole = session_loop(make(keras), **more)
+    again = interrupted(keras, make, tmp_path, 4 * STEPS + 1, **more)
     key = "lr" if "lr" in whole.history else "learning_rate"
     assert len(set(whole.history[key])) > 2
     assert again.history[key] == pytest.approx(whole.history[key])
@@ -170,16 +163,11 @@ def test_damaged_file_is_reported(kind: str, tmp_path: Path, said: Any) -> None:
 def test_damaged_file_is_reported_and_training_goes_on(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
-    options: dict[str, Any] = {
-        "session_options": {"checkpoint_dir": str(tmp_path)},
-        "validate": False,
-        "epochs": 20,
-    }
-    session_loop([stopping(keras)], max_steps=7, **options)
+    session_loop([stopping(keras)], max_steps=7, **options(tmp_path, 100))
     path = tmp_path / "model.ckpt-7.hookbridge.json"
     assert path.exists()
     path.write_text(DAMAGE["not json"])
-    run = session_loop([stopping(keras)], **options)
+    run = session_loop([stopping(keras)], **options(tmp_path, 100))
     # The count starts anew at epoch 2.
     assert run.steps == 7 * STEPS
     assert said(str(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from state_runs import restored, state_of
@@ -16,94 +16,85 @@ from hookbridge.adapters.state.identity import Identity
 from hookbridge.adapters.state.matching import match
 
 
-class Made(NamedTuple):
-    """How a test's callback is made: its class and the constructor's values."""
+def made(text: str) -> Identity:
+    """The identity of a callback such as `A size=2 path=x key=one`."""
+    kind, *values = text.split()
+    found = dict(value.split("=") for value in values)
+    key = found.pop("key", None)
+    return Identity(kind, key, {"size": int(found.pop("size", 1)), **found})
 
-    kind: str = "A"
-    path: str | None = None
-    size: int = 1
-    key: str | None = None
-
-    def identity(self) -> Identity:
-        values = {"path": self.path, "size": self.size}
-        return Identity(
-            self.kind, self.key, {k: v for k, v in values.items() if v is not None}
-        )
-
-
-A, B = Made("A"), Made("B")
-LOSS, ACC = Made("E", "loss"), Made("E", "acc")
-KEYED = Made("A", key="one")
 
 # What `test_any_change_of_a_list_of_different_callbacks` leaves out.
 # Saved list -> present list -> for each present callback the place of its state.
-ROWS: dict[str, tuple[list[Made], list[Made], list[int | None]]] = {
-    "another class": ([A], [B], [None]),
-    "a number was tuned": ([A], [Made(size=2)], [0]),
+ROWS: dict[str, tuple[list[str], list[str], list[int | None]]] = {
+    "another class": (["A"], ["B"], [None]),
+    "a number was tuned": (["A"], ["A size=2"], [0]),
     "tuned and reordered": (
-        [LOSS, ACC],
-        [ACC._replace(size=5), LOSS._replace(size=5)],
+        ["E path=loss", "E path=acc"],
+        ["E path=acc size=5", "E path=loss size=5"],
         [1, 0],
     ),
-    "alike, as many": ([A, A, B], [B, A, A], [2, 0, 1]),
-    "alike, one fewer": ([A, A], [A], [None]),
-    "alike, one more": ([A], [A, A], [None, None]),
-    "alike, but one other": ([A, A, Made(size=2)], [Made(size=2), A], [2, None]),
-    "the only one writes elsewhere": ([Made(path="a")], [Made(path="b")], [0]),
+    "alike, as many": (["A", "A", "B"], ["B", "A", "A"], [2, 0, 1]),
+    "alike, one fewer": (["A", "A"], ["A"], [None]),
+    "alike, one more": (["A"], ["A", "A"], [None, None]),
+    "alike, but one other": (["A", "A", "A size=2"], ["A size=2", "A"], [2, None]),
+    "the only one writes elsewhere": (["A path=a"], ["A path=b"], [0]),
     "one of two writes elsewhere": (
-        [Made(path="a"), Made(path="b")],
-        [Made(path="c"), Made(path="a")],
+        ["A path=a", "A path=b"],
+        ["A path=c", "A path=a"],
         [None, 0],
     ),
     "keys tell apart": (
-        [KEYED, Made(key="two")],
-        [Made(key="two", size=9), KEYED],
+        ["A key=one", "A key=two"],
+        ["A key=two size=9", "A key=one"],
         [1, 0],
     ),
     "a key stays with another path": (
-        [KEYED._replace(path="a"), Made(path="b")],
-        [Made(path="b"), KEYED._replace(path="c")],
+        ["A key=one path=a", "A path=b"],
+        ["A path=b", "A key=one path=c"],
         [1, 0],
     ),
-    "another key": ([KEYED], [Made(key="two")], [None]),
-    "a key was added": ([A, B], [B, KEYED], [1, 0]),
-    "a key is of its class": ([KEYED], [Made("B", key="one")], [None]),
+    "another key": (["A key=one"], ["A key=two"], [None]),
+    "a key was added": (["A", "B"], ["B", "A key=one"], [1, 0]),
+    "a key is of its class": (["A key=one"], ["B key=one"], [None]),
 }
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_what_becomes_of_a_list(row: str) -> None:
-    saved, present, expected = ROWS[row]
-    pairs, gone, lost = match(*([m.identity() for m in x] for x in (present, saved)))
+    *lists, expected = ROWS[row]
+    saved, present = ([made(text) for text in texts] for texts in lists)
+    pairs, gone, lost = match(present, saved)
     assert [pairs.get(n) for n in range(len(present))] == expected
     # Each state belongs to a callback, or it is said what becomes of it.
     left = set(range(len(saved))) - set(pairs.values())
     assert left == {*gone, *(n for _, places in lost for n in places)}
-    news = {m.kind for n, m in enumerate(present) if n not in pairs}
+    news = {each.kind for n, each in enumerate(present) if n not in pairs}
     assert {saved[n].kind for n in gone}.isdisjoint(news)
     assert len(lost) == len(news & {saved[n].kind for n in left})
 
 
 def test_any_change_of_a_list_of_different_callbacks() -> None:
     """Whatever is added, removed and moved: who is in both lists keeps their state."""
-    everyone = [
-        Made(kind, path, size)
-        for kind, path, size in itertools.product("AB", ("x", "y", "z"), (1, 2))
-    ]
+    kinds = itertools.product("AB", "xyz", (1, 2))
+    everyone = [made(f"{kind} path={path} size={size}") for kind, path, size in kinds]
     for seed in range(300):
         choice = random.Random(seed)
         saved = choice.sample(everyone, choice.randint(0, 8))
         present = choice.sample(everyone, choice.randint(0, 8))
-        pairs = match(*([m.identity() for m in x] for x in (present, saved))).pairs
+        pairs = match(present, saved).pairs
         assert len(set(pairs.values())) == len(pairs)
-        for place, made in enumerate(present):
-            if made in saved:
-                assert pairs[place] == saved.index(made)
+        for place, mine in enumerate(present):
+            if mine in saved:
+                assert pairs[place] == saved.index(mine)
             elif place in pairs:  # then only a number was tuned
                 other = saved[pairs[place]]
-                alike = (other.kind, other.path) == (made.kind, made.path)
-                only = [sum(m.kind == made.kind for m in x) for x in (present, saved)]
-                assert alike or only == [1, 1]
+                alike = other.kind == mine.kind
+                alike &= other.values["path"] == mine.values["path"]
+                of_kind = [
+                    sum(o.kind == mine.kind for o in x) for x in (present, saved)
+                ]
+                assert alike or of_kind == [1, 1]
 
 
 def callback_class(keras: Any) -> Any:
@@ -129,38 +120,27 @@ def test_values_of_a_constructor(keras: Any) -> None:
     assert one == identity.of(make(Path("/a/secret"), show=print))
     assert one != identity.of(make("/a/other", show=print))
     assert one != identity.of(make("/a/secret", show=len))
-
-
-def test_values_are_those_of_the_first_look(keras: Any) -> None:
-    callback = callback_class(keras)("/a")
+    callback = make("/a")
     before = identity.of(callback)
     callback.path, callback._every = "/b", 7
-    assert identity.of(callback) == before
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [({"monitor": "loss"}, {"monitor": "mae"}), ({"mode": "min"}, {"mode": "max"})],
-)
-@pytest.mark.parametrize("name", ["EarlyStopping", "ReduceLROnPlateau"])
-def test_stock_callbacks_are_told_apart(
-    keras: Any, name: str, one: Any, other: Any
-) -> None:
-    kind = getattr(keras.callbacks, name)
-    options = {"monitor": "loss"}
-    first, second = (identity.of(kind(**{**options, **o})) for o in (one, other))
-    assert match([second, first], [first, second]).pairs == {0: 1, 1: 0}
-    alone = match([second], [first])
-    # By `monitor`, `mode` or `monitor_op`.
-    assert not alone.pairs and "has another `mo" in alone.lost[0][0]
-    assert match([identity.of(kind(**{**options, **one}))], [first]).pairs == {0: 0}
-
-
-def test_key_is_a_text(keras: Any) -> None:
-    callback = callback_class(keras)("/a")
+    assert identity.of(callback) == before  # as at the first look
     callback.state_key = 3
     with pytest.raises(errors.InvalidArgumentError, match="state_key` is 3"):
         identity.of(callback)
+
+
+@pytest.mark.parametrize("name", ["EarlyStopping", "ReduceLROnPlateau"])
+def test_stock_callbacks_are_told_apart(keras: Any, name: str) -> None:
+    """By `monitor`, `mode` or `monitor_op`."""
+
+    def of(monitor: str = "loss", mode: str = "auto") -> Identity:
+        return identity.of(getattr(keras.callbacks, name)(monitor, mode=mode))
+
+    for first, second in ((of(), of("mae")), (of(mode="min"), of(mode="max"))):
+        assert match([second, first], [first, second]).pairs == {0: 1, 1: 0}
+        alone = match([second], [first])
+        assert not alone.pairs and "has another `mo" in alone.lost[0][0]
+    assert match([of()], [of()]).pairs == {0: 0}
 
 
 def test_log_names_who_goes_on_and_who_does_not(
