@@ -102,6 +102,7 @@ def test_mirrored_variables_are_refused(keras: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_sidecar_export_in_evaluation_keeps_the_best(
     keras2: Any, tmp_path: Path
 ) -> None:

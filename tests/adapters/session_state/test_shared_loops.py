@@ -39,6 +39,7 @@ def test_state_goes_on(keras: Any, tmp_path: Path, said: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_state_goes_on_under_parameter_servers(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
