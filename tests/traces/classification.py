@@ -20,7 +20,7 @@ class Row(NamedTuple):
     """A row of the table, without its scenarios and reason."""
 
     kind: str
-    where: str  # "fit", "live session" or none; with the mark if both
+    where: str  # "fit", "live session" or none
 
 
 def _read() -> dict[str, Row]:
@@ -46,7 +46,6 @@ def _rows(kind: str, where: str) -> list[str]:
 SAME_IN_FIT, DIFFERENT_IN_FIT = _rows(SAME, "fit"), _rows(DIFFERENT, "fit")
 DIFFERENT_IN_SESSION = _rows(DIFFERENT, "live session")
 SAME_IN_SESSION = _rows(SAME, "live session")
-SAME_IN_SESSION += [n for n, r in ROWS.items() if "\u2020" in r.where]
 
 # One of each kind, for a host that shares with another what calls hooks.
 SAMPLE = (

@@ -67,20 +67,3 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
         session_loop(guests(of_session), hooks_on="steps")
     begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
     assert of_session == of_fit == begun
-
-
-def test_end_of_an_evaluation_without_data(keras: Any) -> None:
-    """An entry without a value is left out, as in Keras 3; Keras 2 raises an error."""
-    ends: list[Any] = []
-    bar = keras.callbacks.ProgbarLogger()  # calculates with what is in `logs`
-    end = keras.callbacks.LambdaCallback()
-    end.on_test_end = ends.append
-    with tf.Graph().as_default():
-        loss = tf.identity(0.5, name="loss")
-        collections = [v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.EVAL_STEP]
-        v1.get_variable("eval_step", initializer=0, collections=collections)
-        v1.metrics.mean(loss, name="own_mean")
-        guests = [bar, end] if hasattr(keras, "ops") else [end]
-        with v1.train.MonitoredSession(hooks=hb.as_hooks(guests)):
-            pass
-    assert ends == [{"own_mean": 0.0}]

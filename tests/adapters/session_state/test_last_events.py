@@ -44,9 +44,7 @@ def failing(method: str, at: int) -> Any:
         if next(runs) == at:
             raise RuntimeError("a hook's own")
 
-    hook = hook_of()
-    setattr(type(hook), method, fail)
-    return hook
+    return hook_of(**{method: fail})
 
 
 def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import tensorflow as tf
 from callback_loops import until_stop
 from callback_recorder import callback_of, counting, noting
 from hook_fetching import hook_of
-from state_runs import patient
+from state_runs import document, patient
 
 import hookbridge as hb
 
@@ -129,7 +129,7 @@ def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) ->
     """The hook writes its last checkpoint in `end`, after the callbacks' `end`."""
     counted = []
     for last_step in (3, 6):
-        with tf.Graph().as_default() as graph:
+        with tf.Graph().as_default():
             net, stopping = Net(None, lambda: 0.1), patient(keras)
             guests = [
                 stopping,
@@ -143,10 +143,8 @@ def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) ->
                 save_checkpoint_steps=None,
                 save_checkpoint_secs=None,
             )
-            (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
-            assert not {"save", "restore"} & vars(saver).keys()
-        path = tmp_path / f"model.ckpt-{last_step}.hookbridge.json"
-        (saved,) = json.loads(path.read_text())["callbacks"]
+        saved = document(tmp_path / f"model.ckpt-{last_step}.hookbridge.json")
+        (saved,) = saved["callbacks"]
         assert saved["state"]["wait"] == stopping.wait
         counted.append(stopping.wait)
     assert counted[1] == counted[0] + 3
@@ -162,20 +160,17 @@ def test_epoch_without_data_leaves_the_learning_rate(
     def read(self: Any, *_: Any) -> None:
         seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
 
-    reads = noting(keras, read, ("on_train_batch_end", "on_train_end"))
-
     def rate() -> Any:
-        if kind == "fed":
-            return 0.1
-        return v1.get_variable("rate", initializer=0.1, trainable=False)
+        variable = functools.partial(v1.get_variable, "rate", trainable=False)
+        return 0.1 if kind == "fed" else variable(initializer=0.1)
 
     for _ in range(3):
         schedule = keras.callbacks.LearningRateScheduler(
             lambda epoch, now: now * 0.5 if epoch else now
         )
+        reads = noting(keras, read, ("on_train_batch_end", "on_train_end"))
         run([schedule, reads], tmp_path, per_epoch=2, data=2, rate=rate)
-    expected = [0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025]
-    assert seen == pytest.approx(expected)
+    assert seen == pytest.approx([rate for rate in (0.1, 0.05, 0.025) for _ in "123"])
 
 
 def test_epochs_that_the_data_ended_count_after_a_restart(
@@ -221,12 +216,16 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
     keras: Any, tmp_path: Path
 ) -> None:
     """The saver's hook saves once more before the callbacks know the new session."""
-
-    counts = counting(keras)
-    run([counts], tmp_path, per_epoch=9, steps=5, save_every=3, hooks=[abort(5)])
-    (path,) = tmp_path.glob("model.ckpt-3.hookbridge.json")
-    document = json.loads(path.read_text())
-    assert document["step"] == document["callbacks"][0]["state"]["batches"] == 3
+    run(
+        [counting(keras)],
+        tmp_path,
+        per_epoch=9,
+        steps=5,
+        save_every=3,
+        hooks=[abort(5)],
+    )
+    saved = document(tmp_path / "model.ckpt-3.hookbridge.json")
+    assert saved["step"] == saved["callbacks"][0]["state"]["batches"] == 3
 
 
 def test_session_that_is_restored_from_a_file(keras: Any, tmp_path: Path) -> None:
@@ -246,7 +245,7 @@ def test_session_that_is_restored_from_a_file(keras: Any, tmp_path: Path) -> Non
                     session.run(net.train_op)
             waited.append(stopping.wait)
             (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
-            assert "restore" not in vars(saver)
+            assert not {"save", "restore"} & vars(saver).keys()
             assert graph.add_to_collection.__self__ is graph
     whole = patient(keras)
     run([whole], tmp_path / "whole", per_epoch=2, epochs=4)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, interrupted, session_loop
+from callback_recorder import callback_of
 from state_runs import options, restored
 
 from hookbridge.adapters.session_state.loop_state import parse
@@ -75,15 +76,6 @@ def test_a_fed_learning_rate_survives(keras: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
-def with_attributes(keras: Any, on_epoch_end: Any, **attributes: Any) -> Any:
-    """A callback called `Counts` that has attributes before its training begins."""
-    guest = type(
-        "Counts", (keras.callbacks.Callback,), {"on_epoch_end": on_epoch_end}
-    )()
-    vars(guest).update(attributes)
-    return guest
-
-
 def test_users_callback(keras: Any, tmp_path: Path) -> None:
     """A list that others share is filled in place; a value keeps its own type."""
 
@@ -98,9 +90,8 @@ def test_users_callback(keras: Any, tmp_path: Path) -> None:
 
     for limit in (1, 2):
         out: list[int] = []
-        guest = with_attributes(
-            keras,
-            count,
+        guest = callback_of(keras, on_epoch_end=count)
+        vars(guest).update(
             limit=limit,  # configuration: a new run may change it
             epochs=0,
             seen={},
@@ -111,13 +102,7 @@ def test_users_callback(keras: Any, tmp_path: Path) -> None:
             lists=defaultdict(lambda: [0]),
             sums=np.zeros(1),
         )
-        session_loop(
-            [guest],
-            max_steps=2 * STEPS,
-            epochs=5,
-            validate=False,
-            session_options={"checkpoint_dir": str(tmp_path)},
-        )
+        session_loop([guest], max_steps=2 * STEPS, **options(tmp_path, 100))
     assert (guest.limit, guest.epochs) == (2, 4)
     assert guest.seen == {e: (e, float("inf")) for e in range(4)}
     np.testing.assert_array_equal(guest.last, [3, 4])
