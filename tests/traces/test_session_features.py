@@ -113,34 +113,29 @@ def test_trace_names_the_ops(opens: Opens) -> None:
     )
 
 
-def test_reference_variables(opens: Opens) -> None:
-    one = v1.ones_initializer()
-    variable = v1.get_variable("ref", shape=[], initializer=one, use_resource=False)
+def test_variables_of_every_kind(opens: Opens) -> None:
+    ones = v1.ones_initializer()
+    variable = v1.get_variable("ref", [], initializer=ones, use_resource=False)
     add = v1.assign_add(variable, 1.0)
-    session = opens()
-    session.run(v1.global_variables_initializer())
-    assert [session.run(add), session.run(variable)] == [2.0, 2.0]
-    assert session.run(v1.report_uninitialized_variables()).size == 0
-
-
-def test_who_waits_for_a_fed_placeholder_can_run(opens: Opens) -> None:
     values = v1.placeholder(tf.float32, [None])
     mean, update = v1.metrics.mean(values)
+    kernel = next(v for v in v1.global_variables() if "kernel" in v.name)
+    gradient = tf.gradients(tf.reduce_sum(kernel * kernel), kernel)[0]
     session = opens()
-    session.run(v1.local_variables_initializer())
+    session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+    assert [session.run(add), session.run(variable)] == [2.0, 2.0]
+    assert session.run(v1.report_uninitialized_variables()).size == 0
     assert session.run(update, {values: [1.0, 2.0, 3.0]}) == 2.0
     assert session.run(mean) == 2.0
+    value, slope = session.run([kernel, gradient])
+    np.testing.assert_array_equal(slope, 2 * value)
 
 
-def test_tables_loops_and_gradients(opens: Opens) -> None:
+def test_tables_and_loops(opens: Opens) -> None:
     pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
     found = tf.lookup.StaticHashTable(pairs, -1).lookup(tf.constant(["b", "z"]))
     (last,) = tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [tf.constant(0)])
-    kernel = next(v for v in v1.global_variables() if "kernel" in v.name)
-    gradient = tf.gradients(tf.reduce_sum(kernel * kernel), kernel)[0]
     session = opens()
     session.run(v1.tables_initializer())
     assert session.run(found).tolist() == [2, -1]
     assert session.run(last) == 5
-    value, slope = session.run([kernel, gradient])
-    np.testing.assert_array_equal(slope, 2 * value)

@@ -109,8 +109,7 @@ def keras_model(keras: Any, strategy: Any = None, **compile_args: Any) -> Any:
 
 def in_fit(keras: Any, hooks: list[Any], **kwargs: Any) -> Any:
     """Trains with `fit` and bridged hooks; returns the model and its history."""
-    callbacks = [*kwargs.pop("before", ()), *map(HookToCallback, hooks)]
-    callbacks += kwargs.pop("after", ())
+    callbacks = [*map(HookToCallback, hooks)]
     model = kwargs.pop("model", None) or keras_model(keras)
     fit_args = {"batch_size": BATCH, "epochs": EPOCHS, "shuffle": False, "verbose": 0}
     history = model.fit(X, Y, callbacks=callbacks, **{**fit_args, **kwargs})

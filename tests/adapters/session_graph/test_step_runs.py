@@ -25,6 +25,13 @@ def raw_step(session: Any, net: Any) -> None:
     )
 
 
+def train_op() -> Any:
+    loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
+    return v1.train.GradientDescentOptimizer(0.1).minimize(
+        loss, v1.train.get_or_create_global_step()
+    )
+
+
 def test_raw_steps_count_for_epochs_without_events(keras: Any) -> None:
     """Raw steps have no events; events of a later step have that step's number."""
     log: list[str] = []
@@ -66,13 +73,6 @@ def test_recovery_does_not_begin_the_training_again(keras: Any, tmp_path: Any) -
     assert counts["on_epoch_begin"] == counts["on_epoch_end"] == 2
     assert counts["on_train_batch_begin"] == 2 * STEPS + 1
     assert counts["on_train_batch_end"] == 2 * STEPS
-
-
-def train_op() -> Any:
-    loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
-    return v1.train.GradientDescentOptimizer(0.1).minimize(
-        loss, v1.train.get_or_create_global_step()
-    )
 
 
 @pytest.mark.parametrize("made", ["after", "late", "before"])
@@ -138,10 +138,7 @@ def script(session: Any, net: Any) -> None:
     for n in range(7):
         session.run([net.train_op, net.loss] if n % 3 else net.train_op, feeds(net, n))
         session.run(step)
-    raw = feeds(net, 0)
-    session.run_step_fn(
-        lambda step_context: step_context.session.run(net.train_op, raw)
-    )
+    raw_step(session, net)
     for n in range(3):
         session.run((net.train_op,), feeds(net, n))
     # As when a hook restores an earlier checkpoint into the session.

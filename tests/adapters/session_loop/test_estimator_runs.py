@@ -133,6 +133,12 @@ def recorder(keras: Any, log: list[Any]) -> Any:
     return noting(keras, lambda self, *event: log.append(event), events)
 
 
+def events(mode: str) -> list[str]:
+    """The last batch meets the end of the data."""
+    batch = [f"on_{mode}_batch_begin", f"on_{mode}_batch_end"]
+    return [f"on_{mode}_begin", *batch * STEPS, batch[0], f"on_{mode}_end"]
+
+
 def test_train_with_validation_evaluate_and_predict(
     keras: Any, keras2: Any, tmp_path: Path
 ) -> None:
@@ -172,27 +178,15 @@ def test_train_with_validation_evaluate_and_predict(
     log.clear()
     hooks = hb.as_hooks(recorder(keras, log), **options)
     result = estimator.evaluate(eval_input, hooks=hooks)
-    assert [e[0] for e in log] == [
-        "on_test_begin",
-        *["on_test_batch_begin", "on_test_batch_end"] * STEPS,
-        # This batch meets the end of the data.
-        "on_test_batch_begin",
-        "on_test_end",
-    ]
+    assert [e[0] for e in log] == events("test")
     assert list(log[-1][1]) == ["loss", "mae"]
     for key, value in log[-1][1].items():
         assert isinstance(value, float)
         assert value == pytest.approx(float(result[key]))
-    # Running means, as in Keras.
-    assert log[-3][2] == pytest.approx(log[-1][1])
+    assert log[-3][2] == pytest.approx(log[-1][1])  # running means, as in Keras
     log.clear()
     predicted = [p["y"] for p in estimator.predict(predict_input, hooks=hooks)]
-    assert [e[0] for e in log] == [
-        "on_predict_begin",
-        *["on_predict_batch_begin", "on_predict_batch_end"] * STEPS,
-        "on_predict_batch_begin",
-        "on_predict_end",
-    ]
+    assert [e[0] for e in log] == events("predict")
     outputs = [e[2]["outputs"]["y"] for e in log if e[0] == "on_predict_batch_end"]
     np.testing.assert_array_equal(np.concatenate(outputs), predicted)
 
