@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,17 +262,3 @@ def assert_same(bridged: Loop, native: Loop, *, order: bool = True) -> None:
     assert bridged.steps == native.steps
     for ours, theirs in zip(bridged.weights, native.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5)
-
-
-def interrupted(keras: Any, make: Any, folder: Path, at: int, **options: Any) -> Any:
-    """A run that ends after `at` steps and is started again with new objects."""
-    kept: dict[str, Any] = {
-        "session_options": {
-            "checkpoint_dir": str(folder),
-            "save_checkpoint_steps": 1,
-            "save_summaries_steps": None,
-            "save_summaries_secs": None,
-        }
-    }
-    session_loop(make(keras), max_steps=at, **kept, **options)
-    return session_loop(make(keras), **kept, **options)

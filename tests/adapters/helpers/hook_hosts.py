@@ -58,15 +58,13 @@ def build_graph() -> Any:
         return v1.train.GradientDescentOptimizer(rate).minimize(loss, global_step=step)
 
 
-def in_session(hooks: list[Any], *, checkpoint_dir: str | None = None) -> int:
+def in_session(hooks: list[Any]) -> int:
     """Trains in a MonitoredTrainingSession; returns the number of runs made."""
     runs = 0
     with tf.Graph().as_default():
         train_op = build_graph()
         with v1.train.MonitoredTrainingSession(
             hooks=hooks,
-            checkpoint_dir=checkpoint_dir,
-            save_checkpoint_secs=None,
             save_summaries_steps=None,
             save_summaries_secs=None,
             log_step_count_steps=0,

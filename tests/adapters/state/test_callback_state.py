@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, interrupted, session_loop
+from callback_loops import STEPS, session_loop
 from callback_recorder import callback_of
 from state_runs import options, restored
 
@@ -28,12 +28,9 @@ def stopping(keras: Any) -> Any:
 
 def test_early_stopping_goes_on_counting(keras: Any, tmp_path: Path) -> None:
     """Its state is in readable files, which go with their checkpoints."""
-
-    def make(k: Any) -> list[Any]:
-        return [stopping(k)]
-
-    whole = session_loop(make(keras), epochs=20, validate=False)
-    again = interrupted(keras, make, tmp_path, 7, epochs=20, validate=False)
+    whole = session_loop([stopping(keras)], epochs=20, validate=False)
+    session_loop([stopping(keras)], max_steps=7, **options(tmp_path))
+    again = session_loop([stopping(keras)], **options(tmp_path))
     assert whole.steps == again.steps == 5 * STEPS
     # Its best weights are from before the restart.
     for ours, theirs in zip(again.weights, whole.weights, strict=True):
@@ -62,13 +59,14 @@ def test_a_fed_learning_rate_survives(keras: Any, tmp_path: Path) -> None:
     The rate is a constant in the graph: no checkpoint of variables has it.
     """
 
-    def make(k: Any) -> list[Any]:
-        reduce = k.callbacks.ReduceLROnPlateau
-        return [reduce("loss", min_delta=100.0, patience=2, factor=0.5, min_lr=0.0)]
+    def reduce() -> list[Any]:
+        kind = keras.callbacks.ReduceLROnPlateau
+        return [kind("loss", min_delta=100.0, patience=2, factor=0.5, min_lr=0.0)]
 
-    more: dict[str, Any] = {"epochs": 8, "validate": False}
-    whole = session_loop(make(keras), **more)
-    again = interrupted(keras, make, tmp_path, 4 * STEPS + 1, **more)
+    more: dict[str, Any] = {**options(tmp_path), "epochs": 8}
+    whole = session_loop(reduce(), epochs=8, validate=False)
+    session_loop(reduce(), max_steps=4 * STEPS + 1, **more)
+    again = session_loop(reduce(), **more)
     key = "lr" if "lr" in whole.history else "learning_rate"
     assert len(set(whole.history[key])) > 2
     assert again.history[key] == pytest.approx(whole.history[key])

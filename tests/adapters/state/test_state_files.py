@@ -79,28 +79,17 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
 
     callback = callback_of(keras, on_epoch_end=on_epoch_end)
     vars(callback).update(cmd="ls", path=None, phase="warm", count=0)
-    crafted = {
-        "cmd": "rm -r /",
-        "path": "/etc/passwd",
-        "model": "x",
-        "params": {},
-        "on_epoch_end": 3,
-        "set_model": [1],
-        "new": "x",
-        "__class__": 1,
-        "phase": "decay",
-        "count": 4,
-        "found": 3,
-    }
-    path = tmp_path / "model.ckpt-3.hookbridge.json"
-    entries = [{"class": "Functions", "state": crafted}]
-    path.write_text(
+    good = {"phase": "decay", "count": 4, "found": 3}
+    bad = {"cmd": "rm -r /", "path": "/etc/passwd", "model": "x", "params": {}}
+    bad |= {"on_epoch_end": 3, "set_model": [1], "new": "x", "__class__": 1}
+    entries = [{"class": "Functions", "state": bad | good}]
+    (tmp_path / "model.ckpt-3.hookbridge.json").write_text(
         json.dumps({"version": 3, "step": 3, "callbacks": entries, "loops": []})
     )
     before = dict(vars(callback))
     assert restored(callback, str(tmp_path / "model.ckpt-3"))
     changed = {k: v for k, v in vars(callback).items() if before.get(k) != v}
-    assert changed == {"phase": "decay", "count": 4, "found": 3}
+    assert changed == good
     # Only attributes that would be stored are restored.
     stored = attributes.storable(callback).keys()
     assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
