@@ -139,11 +139,9 @@ class FitTrace(Trace):
         fetch: Any,
         *,
         runs: int | None = None,
-        use_with: bool = True,
-        body: Callable[[Any, int], Any] | None = None,
-        log_result: bool = False,
+        **loop: Any,
     ) -> Any:
-        if body is not None or not use_with or fetch != self._train_op or runs == 0:
+        if loop or fetch != self._train_op or runs == 0:
             raise NotInFitError("Only a loop of its own does that.")
         # A repeated run takes one more batch.
         data: Any = [_batches(30)]

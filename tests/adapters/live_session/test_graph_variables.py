@@ -31,7 +31,8 @@ def looking(look: Callable[[Any], Any], event: str = "begin") -> Any:
     def method(self: Any, *_: Any) -> None:
         self.seen = look(v1.get_default_graph())
 
-    return hook_of(**{event: method})
+    events: dict[str, Any] = {event: method}
+    return hook_of(**events)
 
 
 def fit(model: Any, *hooks: Any) -> None:

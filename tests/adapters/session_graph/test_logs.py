@@ -208,18 +208,6 @@ def epoch_logs(keras: Any, seen: list[Any]) -> Any:
     return noting(keras, note, ("on_epoch_end", "on_test_batch_end"))
 
 
-def same_iterator(iterator: Any) -> Any:
-    return iterator.get_next()
-
-
-def other_iterator(iterator: Any) -> Any:
-    return numbers(3).get_next()
-
-
-def queue(iterator: Any) -> Any:
-    return tf.queue.FIFOQueue(5, tf.float32, []).dequeue()
-
-
 def call(iterator: Any) -> Any:
     """The iterator is an argument of a function."""
     resource = iterator._iterator_resource
@@ -232,15 +220,23 @@ def call(iterator: Any) -> Any:
     return next_number()
 
 
-@pytest.mark.parametrize("take", [same_iterator, other_iterator, queue, call])
+TAKES = {
+    "same iterator": lambda iterator: iterator.get_next(),
+    "other iterator": lambda iterator: numbers(3).get_next(),
+    "queue": lambda iterator: tf.queue.FIFOQueue(5, tf.float32, []).dequeue(),
+    "call": call,
+}
+
+
+@pytest.mark.parametrize("take", TAKES)
 def test_entry_that_takes_data_of_its_own_is_refused(
-    keras: Any, take: Any, graph: Any
+    keras: Any, take: str, graph: Any
 ) -> None:
     """Refused before the first step; the training data is untouched."""
     iterator = numbers(10)
     weight = v1.get_variable("w", initializer=1.0)
     loss = tf.identity(weight * iterator.get_next(), name="loss")
-    entry = tf.identity(weight * take(iterator), name="entry")
+    entry = tf.identity(weight * TAKES[take](iterator), name="entry")
     train = minimize(loss)
     hooks = hb.as_hooks(epoch_logs(keras, []), steps_per_epoch=2, logs={"more": entry})
     left: list[Any] = []

@@ -98,7 +98,8 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
 
 def test_a_validation_is_told_what_it_returns_when_it_has_run(keras2: Any) -> None:
     """Only a call can show what a function returns."""
-    for result in ("text", {"a": "text"}, {1: 1.0}, None):
+    results: tuple[Any, ...] = ("text", {"a": "text"}, {1: 1.0}, None)
+    for result in results:
         words = f"`validation=` returned {re.escape(repr(result))}; expected a dict"
         with tf.Graph().as_default(), pytest.raises(INVALID, match=words):
             net = build()

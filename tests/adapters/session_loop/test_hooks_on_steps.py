@@ -66,20 +66,20 @@ def test_the_events_of_a_hook(hooks_on: Any, graph: Any) -> None:
     assert [row[2] for row in rows if "after_run" in row] == [str(runs)]
 
 
-@pytest.mark.parametrize("mode", ["evaluation", "prediction"])
-def test_evaluation_steps_count_and_each_run_of_a_prediction(mode: str) -> None:
+@pytest.mark.parametrize(("is_evaluation", "runs"), [(True, 1), (False, 2)])
+def test_evaluation_steps_count_and_each_run_of_a_prediction(
+    is_evaluation: bool, runs: int, graph: Any
+) -> None:
     log = EventLog()
-    with tf.Graph().as_default():
-        data, value = tf.constant([1.0]), tf.constant(2.0)
-        step = v1.get_variable("eval_step", initializer=0)
-        if mode == "evaluation":
-            v1.add_to_collection(v1.GraphKeys.EVAL_STEP, step)
-        evaluate = [value, step.assign_add(1)]
-        hooks = hb.as_hooks(RecordingHook(log, "hook"), hooks_on="steps")
-        with v1.train.MonitoredSession(hooks=hooks) as session:
-            session.run(data)
-            session.run(evaluate)
-    assert log.counts("hook")["after_run"] == (1 if mode == "evaluation" else 2)
+    data, step = tf.constant([1.0]), v1.get_variable("eval_step", initializer=0)
+    if is_evaluation:
+        v1.add_to_collection(v1.GraphKeys.EVAL_STEP, step)
+    evaluate = [data, step.assign_add(1)]
+    hooks = hb.as_hooks(RecordingHook(log, "hook"), hooks_on="steps")
+    with v1.train.MonitoredSession(hooks=hooks) as session:
+        session.run(data)
+        session.run(evaluate)
+    assert log.counts("hook")["after_run"] == runs
 
 
 def test_it_is_the_hook_for_whoever_asks(tmp_path: Path, graph: Any) -> None:

@@ -44,7 +44,8 @@ def failing(method: str, at: int) -> Any:
         if next(runs) == at:
             raise RuntimeError("a hook's own")
 
-    return hook_of(**{method: fail})
+    events: dict[str, Any] = {method: fail}
+    return hook_of(**events)
 
 
 def train(folder: Path, guests: list[Any], *more: Any, **options: Any) -> None:

@@ -80,7 +80,12 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     callback = callback_of(keras, on_epoch_end=on_epoch_end)
     vars(callback).update(cmd="ls", path=None, phase="warm", count=0)
     good = {"phase": "decay", "count": 4, "found": 3}
-    bad = {"cmd": "rm -r /", "path": "/etc/passwd", "model": "x", "params": {}}
+    bad: dict[str, Any] = {
+        "cmd": "rm -r /",
+        "path": "/etc/passwd",
+        "model": "x",
+        "params": {},
+    }
     bad |= {"on_epoch_end": 3, "set_model": [1], "new": "x", "__class__": 1}
     entries = [{"class": "Functions", "state": bad | good}]
     (tmp_path / "model.ckpt-3.hookbridge.json").write_text(
