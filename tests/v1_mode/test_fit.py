@@ -86,22 +86,25 @@ def test_evaluate_and_predict_run_hooks(keras2: Any) -> None:
     assert recorder.calls == lifecycle(10)
 
 
+class StopsAfter(Recorder):
+    """Ends a loop with its third run."""
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        super().after_run(run_context, run_values)
+        if len(self.results) == 3:
+            run_context.request_stop()
+
+
+def batches() -> Any:
+    while True:
+        for begin in range(0, 320, 32):
+            yield X[begin : begin + 32], Y[begin : begin + 32]
+
+
 @pytest.mark.v1_mode("disable_v2_behavior")
 @pytest.mark.parametrize("kind", ["arrays", "dataset", "generator"])
 def test_data_of_every_kind(keras2: Any, kind: str) -> None:
     """A stopped loop returns what it has seen of them."""
-
-    class StopsAfter(Recorder):
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            super().after_run(run_context, run_values)
-            if len(self.results) == 3:
-                run_context.request_stop()
-
-    def batches() -> Any:
-        while True:
-            for begin in range(0, 320, 32):
-                yield X[begin : begin + 32], Y[begin : begin + 32]
-
     dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(32)
 
     def run(loop: str, fetches: Any = None) -> tuple[StopsAfter, Any]:
@@ -124,13 +127,12 @@ def test_data_of_every_kind(keras2: Any, kind: str) -> None:
     np.testing.assert_allclose(result, model.predict(X[:96]), rtol=1e-5)
     hook, history = run("fit", "loss:0")
     assert history.history["loss"][0] == pytest.approx(np.mean(hook.results), rel=1e-5)
-    if kind == "dataset":
-        recorder = Recorder(["loss:0", "hidden/Relu:0"])
-        validation = {"validation_data": dataset, "validation_steps": 2}
-        guests = hb.as_callbacks(recorder)
-        model.fit(dataset, epochs=2, verbose=0, callbacks=guests, **validation)
-        assert recorder.calls == lifecycle(20)
-        assert recorder.results[0][1].shape == (32, 4)
+    recorder = Recorder(["loss:0", "hidden/Relu:0"])
+    validation = {"validation_data": dataset, "validation_steps": 2}
+    guests = hb.as_callbacks(recorder)
+    model.fit(dataset, epochs=2, verbose=0, callbacks=guests, **validation)
+    assert recorder.calls == lifecycle(20)
+    assert recorder.results[0][1].shape == (32, 4)
 
 
 def test_checkpoints_load_in_a_v1_saver(keras2: Any, tmp_path: Path) -> None:

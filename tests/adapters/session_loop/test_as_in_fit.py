@@ -28,9 +28,7 @@ def flags(keras: Any, seen: list[tuple[str, bool]], events: Any = ENDS) -> Any:
     return noting(keras, note, events)
 
 
-@pytest.mark.parametrize(
-    ("steps", "events"), [(1, ENDS), (STEPS, ENDS[1:]), (STEPS + 1, ENDS[1:])]
-)
+@pytest.mark.parametrize(("steps", "events"), [(1, ENDS), (STEPS + 1, ENDS[1:])])
 def test_a_stop_of_a_hook_is_read_by_later_callbacks(
     steps: int, events: tuple[str, ...], keras: Any
 ) -> None:
@@ -41,7 +39,7 @@ def test_a_stop_of_a_hook_is_read_by_later_callbacks(
     assert session_loop(guests).steps == native.steps == steps
     assert of_session == of_fit
     assert of_fit[-1] == before[-1] == ("on_train_end", True)
-    if (steps, events) == (STEPS + 1, ENDS[1:]):  # before it: when the run ends
+    if steps > 1:  # before it: when the run ends
         assert [stops for _, stops in before] == [False, True, True]
 
 

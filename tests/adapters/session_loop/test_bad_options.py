@@ -21,6 +21,7 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
     eager_model.build((None, 2))
     with tf.Graph().as_default():
         of_another = tf.constant(1.0)
+        model_of_another = keras2.Sequential([keras2.layers.Dense(1, input_shape=(2,))])
     session_graph = tf.Graph()
     with session_graph.as_default():
         loss = build().loss
@@ -62,6 +63,7 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
             lambda graph: None,
             r"`model` is the function .*\(graph\)`; expected .* without arguments",
         ),
+        ("model", model_of_another, "not in the graph"),
         ("model", eager_model, "is not in the graph of this session. Build the model"),
         (
             "learning_rate",

@@ -53,16 +53,6 @@ def test_state_goes_on_under_parameter_servers(
         assert each == expected(number, found[0]["bests"])
 
 
-def test_callbacks_of_another_class_begin_anew_in_any_loop(
-    keras: Any, tmp_path: Path, said: Any
-) -> None:
-    first = part(keras, str(tmp_path), "session", "stopping count")
-    second = part(keras, str(tmp_path), "fit", "saver reduce other")
-    assert (first["waits"], second["waits"]) == ([1, 0], [0, 1])
-    assert said("the state of `Functions`, no longer among")
-    assert said("`mode`") or said("`monitor_op`")  # `stopping` is not `other`
-
-
 def test_a_key_tells_apart_what_looks_alike(keras: Any, tmp_path: Path) -> None:
     def run(keys: str, first: bool) -> dict[str, int]:
         made = {key: counting(keras) for key in keys}

@@ -18,14 +18,20 @@ ONE_KERAS = True
 v1: Any = tf.compat.v1
 
 
+def set_back(folder: Path, step: int, logs: Any, **state: Any) -> None:
+    """Changes the state beside a checkpoint to that of a step before."""
+    path = folder / f"model.ckpt-{step}.hookbridge.json"
+    found = document(path)
+    found["loops"][0].update(step=step - 1, epoch_logs=logs)
+    found["callbacks"][0]["state"].update(state)
+    path.write_text(json.dumps(found))
+
+
 def test_state_of_another_step_than_its_checkpoint(keras: Any, tmp_path: Path) -> None:
     """Other workers move the step on between the chief's step and its checkpoint."""
     session_loop([patient(keras)], max_steps=7, **options(tmp_path))
-    path = tmp_path / "model.ckpt-7.hookbridge.json"
-    state = document(path)
-    state["loops"][0]["step"] = 6
-    state["loops"][0]["epoch_logs"] = {"loss": [0.0, 0.0], "mae": [0.0, 0.0]}
-    path.write_text(json.dumps(state))
+    logs = {"loss": [0.0, 0.0], "mae": [0.0, 0.0]}
+    set_back(tmp_path, 7, logs)
     stopping = patient(keras)
     session_loop([stopping], max_steps=1, **options(tmp_path))
     whole = patient(keras)
@@ -37,13 +43,9 @@ def test_epoch_that_others_have_ended_is_ended_after_a_restart(
     keras: Any, tmp_path: Path
 ) -> None:
     session_loop([patient(keras)], max_steps=2 * STEPS, **options(tmp_path))
-    path = tmp_path / f"model.ckpt-{2 * STEPS}.hookbridge.json"
-    state = document(path)
     # The state as it was before the events of the epoch's last step.
-    state["loops"][0]["step"] = 2 * STEPS - 1
-    state["loops"][0]["epoch_logs"] = {"loss": [8.0, 2.0], "mae": [1.0, 1.0]}
-    state["callbacks"][0]["state"]["wait"] = 5
-    path.write_text(json.dumps(state))
+    logs = {"loss": [8.0, 2.0], "mae": [1.0, 1.0]}
+    set_back(tmp_path, 2 * STEPS, logs, wait=5)
     seen: list[Any] = []
     ends = callback_of(
         keras,
