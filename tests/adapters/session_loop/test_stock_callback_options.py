@@ -60,7 +60,6 @@ def test_progress_bars(
 
 
 @pytest.mark.slow
-@pytest.mark.one_tensorflow
 def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
     found: dict[str, Any] = {}
