@@ -23,7 +23,6 @@ NOTE = (
     "TensorFlow's servers listen on all network interfaces without authentication,\n"
     "although the addresses say localhost: run this where nobody else can connect."
 )
-RUNS_A_COMMAND = True
 FIELDS = {
     "num_workers": "Workers beside the chief.",
     "num_ps": "Parameter servers; ended when all other tasks are done.",
@@ -54,6 +53,7 @@ _SAVE_SECS = 60.0
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
+    parser.command_line()
     parser.fields(LocalCluster(), FIELDS, LEAST)
     text = (
         "A config.yaml with masterType, workerCount and the like, in place of the "

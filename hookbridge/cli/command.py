@@ -18,8 +18,7 @@ from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
-# run(values). It may have NOTE, and RUNS_A_COMMAND: what follows its own flags is a
-# command line.
+# run(values). It may have NOTE.
 COMMANDS = {
     "demo": "hookbridge.cli.demo",
     "train": "hookbridge.cli.jobs:TRAIN",
@@ -104,8 +103,7 @@ def parser_of(name: str) -> tuple[Any, Parser]:
 def _run(name: str, words: list[str]) -> int | Callable[[], int]:
     try:
         command, parser = parser_of(name)
-        alone = getattr(command, "RUNS_A_COMMAND", False)
-        values = parser.values(words, own_flags_only=alone)
+        values = parser.values(words)
         if values.help:
             print(parser.format_help(), end="")
             return 0

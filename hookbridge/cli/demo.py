@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hookbridge import errors
 from hookbridge.cli import cluster
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.demo.settings import DemoSettings
@@ -13,13 +12,12 @@ EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
 NOTE = f"{cluster.NOTE}\nWith --local no server starts."
 FIELDS = {
     "epochs": "Train for at most so many epochs.",
-    "batch_size": "Examples in a step; a multiple of --num_towers times --num_workers.",
+    "batch_size": "Examples in a step; a multiple of --num_towers times two workers.",
     "num_towers": "Towers of the session loop, in each worker.",
-    "num_workers": "Workers of each of the two clusters.",
     "model_dir": "Where everything is written; files of an earlier demo are replaced.",
     "progress": "No line that says how far each loop is.",
 }
-LEAST = {"epochs": 1, "batch_size": 1, "num_towers": 1, "num_workers": 1}
+LEAST = {"epochs": 1, "batch_size": 1, "num_towers": 1}
 
 
 def define_flags(parser: Parser) -> None:
@@ -33,11 +31,6 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Runs the demo; returns 1 if a guest did not see the documented events."""
-    if values.local and "num_workers" in values.given:
-        raise errors.InvalidArgumentError(
-            f"Received --local and --num_workers={values.num_workers}; expected one of "
-            "them: --local runs in this process, without workers."
-        )
     fields = {name: getattr(values, name) for name in FIELDS}
     if values.local:
         fields["num_workers"] = 0

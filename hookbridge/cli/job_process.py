@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,6 @@ from hookbridge import errors, exit_codes
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
 from hookbridge.cluster import ClusterConfig
-from hookbridge.cluster_checks import CHIEF_TYPES
 from hookbridge.training.settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
@@ -35,8 +33,8 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.training.job import TrainingJob
     from hookbridge.training.summary import hook_lines
 
-    lines = hook_lines(to_stderr=values.format == "json")
-    with lines, _for_estimator() as cluster:
+    cluster = _cluster_for_estimator()
+    with hook_lines(to_stderr=values.format == "json"):
         module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
         settings.check()
@@ -71,9 +69,7 @@ def run_here_or_in_cluster(
     Where there is a `TF_CONFIG`, this process is a task of that cluster.
     """
     settings = job_flags.settings_of(values)
-    if os.environ.get("TF_CONFIG"):
-        _check_sizes(values)
-    elif settings.num_ps:
+    if settings.num_ps and not os.environ.get("TF_CONFIG"):
         return _run_in_cluster(values, settings, name)
     return run_job(values, act, name)
 
@@ -100,44 +96,16 @@ def _with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
     return replace(settings, loop="fit" if has_keras_model else "estimator")
 
 
-def _check_sizes(values: Values) -> None:
-    """Raises if the flags tell another cluster than `TF_CONFIG`."""
-    config = ClusterConfig.from_environment().with_chief()
-    jobs = ("worker",) if values.loop == "fit" else (*CHIEF_TYPES, "worker")
-    workers = sum(len(config.cluster.get(job, ())) for job in jobs)
-    sizes = {"num_workers": workers or 1, "num_ps": len(config.cluster.get("ps", ()))}
-    for name, size in sizes.items():
-        if name in values.given and getattr(values, name) != size:
-            raise errors.InvalidArgumentError(
-                f"Received --{name}={getattr(values, name)}, and TF_CONFIG says "
-                f"{size}; expected one of them: this process is a task of TF_CONFIG's "
-                "cluster."
-            )
+def _cluster_for_estimator() -> ClusterConfig:
+    """The place of this process; rewrites a `TF_CONFIG` that Estimator refuses.
 
-
-@contextlib.contextmanager
-def _for_estimator() -> Iterator[ClusterConfig]:
-    """Sets `TF_CONFIG` as Estimator needs it, and yields the place of this process.
-
-    Estimator refuses a blank value and a cluster without a chief. In such a cluster
-    every task takes the first worker for the chief.
+    It refuses a blank value and a cluster without a chief. In such a cluster every task
+    takes the first worker for the chief.
     """
     from hookbridge.loops.tasks.jobs import check_jobs
 
-    before = os.environ.get("TF_CONFIG", "")
     cluster = ClusterConfig.from_environment().with_chief()
     check_jobs(cluster)
-    if cluster.task_type == "evaluator" and "master" in cluster.cluster:
-        raise errors.InvalidArgumentError(
-            "TF_CONFIG['task']['type'] is 'evaluator' in a cluster with the job "
-            "'master', which evaluates by itself; expected the job 'chief' in its "
-            "place."
-        )
-    os.environ["TF_CONFIG"] = cluster.to_json() if cluster.cluster else "{}"
-    try:
-        yield cluster
-    finally:
-        if before:
-            os.environ["TF_CONFIG"] = before
-        else:
-            os.environ.pop("TF_CONFIG")
+    if "TF_CONFIG" in os.environ:
+        os.environ["TF_CONFIG"] = cluster.to_json() if cluster.cluster else "{}"
+    return cluster

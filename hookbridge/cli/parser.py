@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from hookbridge import errors, names
+from hookbridge import errors
 
-_WIDTH, _FLAG_WIDTH = 88, 24
+HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow
 # What the argument of a command is that reads code.
 PATHS = "Python files, notebooks or folders of them"
@@ -53,7 +53,9 @@ class Parser(argparse.ArgumentParser):
             f"hookbridge {command} {usage}",
             summary,
             more,
-            formatter_class=_help,
+            formatter_class=functools.partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=24, width=88
+            ),
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
             add_help=False,
@@ -61,12 +63,12 @@ class Parser(argparse.ArgumentParser):
         self._group: Any = self
         self._defaults_of: dict[str, Any] = {"help": False}
         self._argument_as_flag = ""
-        self.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
+        self.add_argument("-h", "--help", action="store_true", help=HIDDEN)
 
     @property
     def flags(self) -> dict[str, Any]:
         """`{name: argparse action}` of the flags that the help shows."""
-        shown = (a for a in self._actions if a.help is not argparse.SUPPRESS)
+        shown = (a for a in self._actions if a.help is not HIDDEN)
         return {a.option_strings[0][2:]: a for a in shown if a.option_strings}
 
     def group(self, title: str) -> None:
@@ -86,20 +88,18 @@ class Parser(argparse.ArgumentParser):
         """Defines one flag; of a boolean the help shows what is not the default."""
         self._defaults_of[name] = default
         kind = type(default) if kind is None else kind
-        if kind is not bool and default not in (None, [], ""):
-            text += f" (default: {default})"
-        options: list[dict[str, Any]]
         if kind is bool:
-            spellings = [f"--no_{name}", f"--{name}"]
-            options = [{"action": f"store_{says}"} for says in ("false", "true")]
-            shown = spellings[not default]
-        else:
-            spellings = [f"--{spelling}" for spelling in (name, *aliases)]
-            options = [_reader(name, kind, least)] * len(spellings)
-            shown = spellings[0]
-        for spelling, keywords in zip(spellings, options, strict=True):
-            help_text = text if spelling == shown else argparse.SUPPRESS
-            self._group.add_argument(spelling, dest=name, help=help_text, **keywords)
+            yes, no = (HIDDEN, text) if default else (text, HIDDEN)
+            add = functools.partial(self._group.add_argument, dest=name)
+            add(f"--{name}", action="store_true", help=yes)
+            add(f"--no_{name}", action="store_false", help=no)
+            return
+        if default not in (None, [], ""):
+            text += f" (default: {default})"
+        for spelling in (name, *aliases):
+            shown = text if spelling == name else HIDDEN
+            reader = _reader(name, kind, least)
+            self._group.add_argument(f"--{spelling}", dest=name, help=shown, **reader)
 
     def fields(
         self, defaults: object, texts: Mapping[str, str], least: Mapping[str, float]
@@ -114,49 +114,29 @@ class Parser(argparse.ArgumentParser):
         It is None, or an empty list, if the user gave none. `flag` may stand before it.
         """
         self._defaults_of[name] = [] if nargs == "*" else None
-        self.add_argument(name, nargs=nargs, help=argparse.SUPPRESS)
+        self.add_argument(name, nargs=nargs, help=HIDDEN)
         self._argument_as_flag = f"--{flag}"
 
-    def values(self, words: Sequence[str], *, own_flags_only: bool = False) -> Values:
+    def command_line(self) -> None:
+        """Defines what may follow the flags: a command line, which stays as it is."""
+        self.add_argument("rest", nargs=argparse.REMAINDER, help=HIDDEN)
+
+    def values(self, words: Sequence[str]) -> Values:
         """Parses the command's words."""
-        spelled = list(self._spelled(words))
-        own, rest = self._split(spelled, words) if own_flags_only else (spelled, [])
-        flags, unknown = self.parse_known_args(own)
-        if unknown:
-            self._refuse_unknown(unknown[0])
+        values = vars(self.parse_args(list(self._spelled(words))))
+        rest = list(words[len(words) - len(values.get("rest", ())) :])
+        rest = rest[rest[:1] == ["--"] :]
         return Values(
-            **{**self._defaults_of, **vars(flags)},
-            given=frozenset(vars(flags)),
+            **{**self._defaults_of, **values, "rest": rest},
+            given=frozenset(values),
             words=list(words),
-            rest=rest,
         )
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for a wrong value."""
-        raise errors.InvalidArgumentError(message.removeprefix("argument ") + ".")
-
-    def _refuse_unknown(self, word: str) -> NoReturn:
-        if not word.startswith("-"):
-            raise errors.InvalidArgumentError(
-                f"Received the argument {word!r}; expected `{self.usage}`."
-            )
-        name = word.partition("=")[0].lstrip("-")
-        near = ", ".join(f"--{n}" for n in names.nearest(name, self.flags, limit=3))
+        """Called by argparse for a wrong value, and for an unknown flag or argument."""
         raise errors.InvalidArgumentError(
-            f"Received the unknown flag --{name}; the nearest: {near or '--help'}. See "
-            f"`{self.prog} --help`."
+            f"{message.removeprefix('argument ')}; see `{self.prog} --help`."
         )
-
-    def _split(
-        self, spelled: Sequence[str], words: Sequence[str]
-    ) -> tuple[list[str], list[str]]:
-        """The command's own flags, and the words from the first that is none."""
-        valued = {o for a in self._actions for o in a.option_strings if a.nargs != 0}
-        place = 0
-        while place < len(words) and re.match("--.|-h$", spelled[place]):
-            place += 2 if spelled[place] in valued else 1
-        rest = list(words[place:])
-        return list(spelled[:place]), rest[rest[:1] == ["--"] :]
 
     def _spelled(self, words: Sequence[str]) -> Iterator[str]:
         """The words, with each flag as it was defined."""
@@ -171,12 +151,6 @@ class Parser(argparse.ArgumentParser):
                 yield f"{name}{equals}{value}"
             elif equals:
                 yield value
-
-
-def _help(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(
-        prog, max_help_position=_FLAG_WIDTH, width=_WIDTH
-    )
 
 
 def _reader(name: str, kind: Any, least: float) -> dict[str, Any]:

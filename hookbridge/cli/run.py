@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hookbridge import errors
 from hookbridge.arguments import why_no_file
-from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.parser import HIDDEN, Parser, Values
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
@@ -16,12 +16,12 @@ NOTE = (
     "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
     "source of the program and said in one line; flags decide otherwise."
 )
-MODULE = "-m"
-RUNS_A_COMMAND = True
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
+    parser.command_line()
+    parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
     parser.flag("v1", False, "TensorFlow behaves as version 1.")
     parser.flag("v2", False, "TensorFlow behaves as version 2.")
@@ -42,14 +42,10 @@ def run(values: Values) -> Callable[[], int]:
     from hookbridge.run.execute import prepare
     from hookbridge.run.located import Launch
 
-    words = list(values.rest)
-    as_module = words[:1] == [MODULE]
-    if as_module:
-        del words[0]
-    if not words or (words[0] == "-" and not as_module):
+    if not values.rest or (values.rest[0] == "-" and not values.m):
         raise errors.InvalidArgumentError(
-            f"Received {'-' if words else 'no program'}; expected a Python file, or "
-            "`-m` and the name of a module."
+            f"Received {'-' if values.rest else 'no program'}; expected a Python file, "
+            "or `-m` and the name of a module."
         )
     if values.v1 and values.v2:
         raise errors.InvalidArgumentError(
@@ -68,9 +64,9 @@ def run(values: Values) -> Callable[[], int]:
     if values.dry_run:
         values.refuse(("keras", "v1", "v2"), "--dry_run", "nothing is run")
     launch = Launch(
-        program=words[0],
-        arguments=tuple(words[1:]),
-        as_module=as_module,
+        program=values.rest[0],
+        arguments=tuple(values.rest[1:]),
+        as_module=values.m,
         keras=int(values.keras) if values.keras else None,
         v1=True if values.v1 else False if values.v2 else None,
         guests=values.guests and os.path.abspath(values.guests),

@@ -6,13 +6,14 @@ import contextlib
 import os
 import shutil
 import sys
+import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hookbridge.demo import report as report_lib
 from hookbridge.demo.settings import LOOPS, DemoSettings
 from hookbridge.report.account import accounts
-from hookbridge.report.run_report import Run, open_report, write_html
+from hookbridge.report.run_report import Run, write_html
 
 TITLES = {
     "session": ("MonitoredTrainingSession", ", SyncReplicasOptimizer"),
@@ -55,7 +56,7 @@ def run_demo(
         page = write_html(report_lib.as_page(runs, settings, differences), directory)
         print(f"The report: {directory / 'report.json'}, and to look at: {page}")
         if open_page:
-            print(open_report(page))
+            webbrowser.open(page.resolve().as_uri())
         if as_json and differences:
             print(*differences, sep="\n")
     return 1 if differences else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,17 +52,6 @@ def write_html(report: RunReport, directory: str | Path) -> Path:
     path = Path(directory) / FILE_NAME
     path.write_text(as_html(report), encoding="utf-8")
     return path
-
-
-def open_report(path: str | Path) -> str:
-    """Opens a page in the default browser, and says so; no browser is no error."""
-    address = Path(path).resolve().as_uri()
-    if webbrowser.open(address):
-        return f"Opened {address}"
-    return (
-        f"No browser was found to open {address} in: `$BROWSER` can name one. The file "
-        "needs nothing else, so it can be copied to where there is one."
-    )
 
 
 def as_html(report: RunReport) -> str:

@@ -204,6 +204,6 @@ def test_a_second_demo_replaces_the_first_and_needs_no_extra(
 def test_a_plain_installation_runs_the_clusters(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    flags = ("--num_workers=1", "--epochs=1", "--batch_size=64", "--no-progress")
+    flags = ("--epochs=1", "--batch_size=64", "--no-progress")
     lines = plain_demo(fork_server, tmp_path, *flags).splitlines()
     assert lines[1].startswith("No Keras 2: ") == (tf.__version__ >= "2.16")

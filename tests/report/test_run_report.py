@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import tensorflow as tf
 
 from hookbridge.report import charts
-from hookbridge.report.run_report import (
-    Run,
-    RunReport,
-    as_html,
-    open_report,
-    write_html,
-)
+from hookbridge.report.run_report import Run, RunReport, as_html
 from hookbridge.report.scalars import Curve, event_scalars, read_curves
 
 
@@ -91,21 +84,3 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     assert len(few) <= 402 and few[0] == points[0] and few[-1] == points[-1]
     assert charts.thinned(points[:3]) == points[:3]
     assert charts.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
-
-
-def test_open_takes_the_browser_that_the_user_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/opened"\n')
-    browser.chmod(0o755)
-    # Otherwise `webbrowser` may have read the variable BROWSER already.
-    monkeypatch.setattr("webbrowser._tryorder", None)
-    monkeypatch.setenv("BROWSER", str(browser))
-    path = write_html(RunReport("t", "s", []), tmp_path)
-    assert open_report(path) == f"Opened {path.as_uri()}"
-    assert (tmp_path / "opened").read_text().strip() == path.as_uri()
-    # A machine without a browser.
-    monkeypatch.setattr("webbrowser._tryorder", [])
-    line = open_report(path)
-    assert line.startswith("No browser was found") and "report.html" in line
