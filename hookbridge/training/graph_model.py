@@ -14,7 +14,7 @@ from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.variables import write
 from hookbridge.loops.towers.spec import TowerSpec
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
-from hookbridge.training.graph_optimizer import AsV1Optimizer, GraphOptimizer
+from hookbridge.training.graph_optimizer import GraphOptimizer
 from hookbridge.training.keras_model import start_names
 from hookbridge.training.part import Part
 
@@ -101,10 +101,8 @@ class GraphModel:
             variables, updates = model.trainable_variables, model.updates
         pairs = list(zip(tf.gradients(loss, variables), variables, strict=True))
         optimizer, hooks = self._optimizer()
-        arguments = {}
-        if isinstance(optimizer, v1.train.Optimizer):
-            arguments = {"global_step": v1.train.get_or_create_global_step()}
-        update = optimizer.apply_gradients(pairs, **arguments)
+        step = v1.train.get_or_create_global_step()
+        update = optimizer.apply_gradients(pairs, global_step=step)
         return TowerSpec(
             loss,
             self._means(labels, predictions),
@@ -145,8 +143,6 @@ class GraphModel:
         optimizer = self._make_optimizer.make()
         if self._replicas is None:
             return optimizer, []
-        if not isinstance(optimizer, v1.train.Optimizer):
-            optimizer = AsV1Optimizer(optimizer)
         synchronous = v1.train.SyncReplicasOptimizer(
             optimizer, self._replicas, total_num_replicas=self._replicas
         )

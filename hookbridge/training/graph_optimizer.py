@@ -13,18 +13,9 @@ from hookbridge.training.definition import ModelDefinition
 from hookbridge.training.user_file import parameters
 
 v1 = tf.compat.v1
-# Arguments that only Keras's optimizers since 2.11 have -> the values with which they
-# do nothing; None if any value is harmless.
-_NEW = {
-    "weight_decay": (None, 0, 0.0),
-    "use_ema": (False,),
-    "ema_momentum": None,
-    "ema_overwrite_frequency": None,
-    "jit_compile": None,
-    "is_legacy_optimizer": None,
-    "loss_scale_factor": (None,),
-    "gradient_accumulation_steps": (None,),
-}
+# What only Keras's optimizers since 2.11 have: the first two change what they do.
+_NEW = ("weight_decay", "use_ema", "ema_momentum", "ema_overwrite_frequency")
+_NEW += ("jit_compile", "is_legacy_optimizer")
 
 
 class GraphOptimizer:
@@ -46,38 +37,30 @@ class GraphOptimizer:
             return
         self._keras = kinds.keras_behind(optimizer) or sys.modules["keras"]
         if compat.is_keras3(self._keras):
-            raise self._refused(
-                "is a Keras 3 optimizer, which cannot update the variables of a graph; "
-                "expected one of tf_keras, Keras 2 or `tf.compat.v1.train`. Set "
-                "TF_USE_LEGACY_KERAS=1 and install tf_keras, or use --loop=fit."
-            )
+            raise self._refused("a Keras 3 optimizer")
         # Only an eager optimizer knows the value of its learning rate.
-        self._config = dict(definition.optimizer().get_config())
-        for name, harmless in _NEW.items():
-            if name not in self._config:  # as in the older optimizers
-                continue
-            value = self._config.pop(name)
-            if harmless is not None and value not in harmless:
-                raise self._refused(
-                    f"has {name}={value!r}, which no optimizer of a graph has; "
-                    "expected one without. Use --loop=fit."
-                )
-        self._rate = self._config.pop("learning_rate")
+        config = definition.optimizer().get_config()
         kind = type(optimizer).__name__
+        for name in _NEW[:2]:
+            if config.get(name):
+                raise self._refused(f"`{kind}` with {name}={config[name]}")
         self._legacy = getattr(self._keras.optimizers.legacy, kind, None)
         if self._legacy is None:
-            raise self._refused(
-                f"is `{kind}`, which has no counterpart in "
-                "`tf.keras.optimizers.legacy`; expected one that has. Or use "
-                "--loop=fit."
-            )
+            raise self._refused(f"`{kind}`")
+        self._config = {k: v for k, v in config.items() if k not in _NEW}
+        self._rate = self._config.pop("learning_rate")
 
-    def _refused(self, reason: str) -> errors.RefusedError:
-        where = self._definition.where("optimizer")
-        return errors.RefusedError(f"{where} {reason}", see="model definition file")
+    def _refused(self, what: str) -> errors.RefusedError:
+        return errors.RefusedError(
+            f"{self._definition.where('optimizer')} is {what}, which cannot update the "
+            "variables of a graph; expected one of `tf.compat.v1.train`, or one of "
+            "Keras 2 that `tf.keras.optimizers.legacy` has too (with "
+            "TF_USE_LEGACY_KERAS=1 and tf_keras). Or use --loop=fit.",
+            see="model definition file",
+        )
 
     def make(self) -> Any:
-        """An optimizer whose update is an operation of the default graph."""
+        """An optimizer of TF1 for the default graph."""
         step = v1.train.get_or_create_global_step()
         if self._legacy is None:
             own = parameters(self._definition.module.optimizer).get("learning_rate")
@@ -92,7 +75,7 @@ class GraphOptimizer:
         config = {**self._config, "learning_rate": lambda: rate}
         optimizer = self._legacy.from_config(config)
         optimizer.iterations = step
-        return optimizer
+        return _AsV1Optimizer(optimizer)
 
 
 def _named_learning_rate(value: Any, step: Any) -> Any:
@@ -109,8 +92,8 @@ def _named_learning_rate(value: Any, step: Any) -> Any:
     return tf.identity(variable, name="learning_rate")
 
 
-class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
-    """A Keras 2 optimizer for `SyncReplicasOptimizer`, which requires one of TF1."""
+class _AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
+    """A Keras 2 optimizer, which counts the steps itself, as one of TF1."""
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__(use_locking=False, name=type(optimizer).__name__)
@@ -119,6 +102,6 @@ class AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients; the Keras optimizer counts the step."""
+        """Applies gradients."""
         del global_step
         return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)

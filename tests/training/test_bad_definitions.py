@@ -186,8 +186,8 @@ def test_optimizers_that_no_graph_has(keras: Any) -> None:
     cases = [(lambda: kinds.Adam(0.1), "is a Keras 3 optimizer, which cannot update")]
     if not compat.is_keras3(keras):
         cases = [
-            (lambda: kinds.Adam(0.1, weight_decay=0.5), "has weight_decay=0.5, which"),
-            (lambda: kinds.Adafactor(), "is `Adafactor`, which has no counterpart"),
+            (lambda: kinds.Adam(0.1, weight_decay=0.5), "is `Adam` with weight_decay=0.5, which"),
+            (lambda: kinds.Adafactor(), "is `Adafactor`, which cannot"),
         ]
     for make, message in cases:
         module = ModuleType("job")
