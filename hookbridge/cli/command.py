@@ -103,9 +103,9 @@ def parser_of(name: str) -> tuple[Any, Parser]:
 def _run(name: str, words: list[str]) -> int | Callable[[], int]:
     try:
         command, parser = parser_of(name)
-        values = parser.values(words)
-        if values.help:
-            print(parser.format_help(), end="")
+        try:
+            values = parser.values(words)
+        except SystemExit:  # the help is printed
             return 0
         outcome: int | Callable[[], int] = command.run(values)
         return outcome

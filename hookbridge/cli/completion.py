@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
 
 SUMMARY = "Print a script that completes commands and flags in bash or zsh."
@@ -41,14 +40,11 @@ complete -o default -F _hookbridge hookbridge
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's argument: the shell."""
-    parser.argument("shell")
+    parser.argument("shell", choices=SHELLS)
 
 
 def run(values: Values) -> int:
     """Prints the script."""
-    if values.shell not in SHELLS:
-        got = "no shell" if values.shell is None else f"the shell {values.shell!r}"
-        raise errors.InvalidArgumentError(f"Received {got}; expected bash or zsh.")
     cases = "\n".join(
         f'    {pattern}) words="{" ".join(words)}" ;;' for pattern, words in _cases()
     )

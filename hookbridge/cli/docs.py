@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "pages"
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's argument: the page."""
-    parser.argument("page")
+    parser.argument("page", "?")
 
 
 def run(values: Values) -> int:

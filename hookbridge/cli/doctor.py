@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge.cli.parser import PATHS, Parser, Values
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
@@ -17,7 +17,7 @@ NOTE = (
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    parser.argument("paths", "*")
+    parser.argument("paths", "+")
     parser.flag("format", "text", "How it is written.", ("text", "json"))
     parser.flag("target", NEWEST, "The TensorFlow that the program shall run on.")
 
@@ -25,9 +25,8 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
     escape_unknown()
-    paths = values.needed("paths", PATHS)
     from hookbridge.run import doctor
 
-    needs = doctor.diagnose(paths, values.target)
+    needs = doctor.diagnose(values.paths, values.target)
     print(doctor.as_json(needs) if values.format == "json" else doctor.as_text(needs))
     return int(needs.left > 0)

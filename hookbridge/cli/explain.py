@@ -32,14 +32,13 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Prints the report; returns 2 if the loop would refuse a guest."""
-    file = job_flags.file_of(values)
     if values.loop is not None:
         reason = "--loop says which host runs a model definition file"
         values.refuse(("host",), "--loop", reason)
-        guests, host = _of_definition(values, file)
+        guests, host = _of_definition(values)
     else:
         values.refuse(("num_ps",), "no --loop", "only a training has servers")
-        guests, host = _of_list(file), values.host
+        guests, host = _of_list(values.file), values.host
     from hookbridge.explanation import explain
 
     report = explain(guests, host=host)
@@ -59,13 +58,13 @@ def _of_list(place: str) -> Any:
     return user_file.find_guests(user_file.load_file(file), name)
 
 
-def _of_definition(values: Values, file: str) -> tuple[list[Any], Any]:
+def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
     job_flags.use_keras_of_graphs()
     from hookbridge.training import user_file
     from hookbridge.training.definition import TRAIN, ModelDefinition
 
-    definition = ModelDefinition(user_file.load_file(file))
+    definition = ModelDefinition(user_file.load_file(values.file))
     host = "session"
     if values.loop == "fit":
         host = "parameter_server" if values.num_ps else "fit"

@@ -72,33 +72,22 @@ def define(parser: Parser, files: str = "") -> None:
         if title and names:
             parser.group(title)
         for name in names:
-            _define(parser, name, *flags[name])
+            default = TrainingSettings.__dataclass_fields__[name].default
+            text, kind = flags[name]
+            parser.flag(
+                name,
+                None if default in ((), "") else default,
+                text,
+                kind,
+                least=_LEAST.get(name, 1),
+                aliases=_ALIASES.get(name, ()),
+            )
     parser.flag("format", "text", "How the result is printed.", ("text", "json"))
-
-
-def _define(parser: Parser, name: str, text: str, kind: Any) -> None:
-    default = TrainingSettings.__dataclass_fields__[name].default
-    parser.flag(
-        name,
-        None if default in ((), "") else default,
-        text,
-        kind,
-        least=_LEAST.get(name, 1),
-        aliases=_ALIASES.get(name, ()),
-    )
-
-
-def file_of(values: Values) -> str:
-    """The model definition file."""
-    example = "`hookbridge train examples/digits_keras.py`"
-    return str(
-        values.needed("file", f"one model definition file, for example {example}")
-    )
 
 
 def settings_of(values: Values) -> TrainingSettings:
     """The settings that the flags describe."""
-    fields: dict[str, Any] = {"model_def": file_of(values)}
+    fields: dict[str, Any] = {"model_def": values.file}
     for name in TrainingSettings.__dataclass_fields__:
         value = getattr(values, name, None)
         if value is not None:

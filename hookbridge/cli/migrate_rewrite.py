@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors, migrate
-from hookbridge.cli.parser import PATHS, Parser, Values
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.findings import Unread
 from hookbridge.migrate.target import NEWEST
@@ -47,7 +47,10 @@ def run(values: Values) -> int:
         values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
-    paths = values.needed("paths", PATHS)
+    if not values.paths:
+        raise errors.InvalidArgumentError(
+            "Received no paths; expected Python files, notebooks or folders of them."
+        )
     if values.write:
         reason = "--check tells what a write would change"
         values.refuse(["check"], "--write", reason)
@@ -57,7 +60,7 @@ def run(values: Values) -> int:
     failures: list[str] = []
     plan = []
     options = {"target": values.target, "only": values.only, "skip": values.skip}
-    for done in files.rewrite_files(paths, **options):
+    for done in files.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
             counts["unread"] += 1
             failures.append(f"  {done.file}: {done.reason}")

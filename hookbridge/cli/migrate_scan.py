@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge.cli.parser import PATHS, Parser, Values
+from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.migrate.target import NEWEST
 
@@ -14,7 +14,7 @@ FORMATS = ("text", "json", "sarif", "html")
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    parser.argument("paths", "*")
+    parser.argument("paths", "+")
     parser.flag("format", "text", "How the report is written.", FORMATS)
     parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
     parser.flag("check", False, "Exit with 1 if anything is left to do.")
@@ -23,9 +23,8 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the report."""
     escape_unknown()
-    paths = values.needed("paths", PATHS)
     from hookbridge.migrate import formats, scan
 
-    report = scan(paths, target=values.target)
+    report = scan(values.paths, target=values.target)
     print(getattr(formats, f"as_{values.format}")(report))
     return int(values.check and report.remaining > 0)

@@ -12,8 +12,6 @@ from hookbridge import errors
 
 HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow
-# What the argument of a command is that reads code.
-PATHS = "Python files, notebooks or folders of them"
 _METAVARS = {"config": "FILE", "guests": "FILE", "target": "VERSION"}
 
 
@@ -23,14 +21,6 @@ class Values(argparse.Namespace):
     given: frozenset[str]
     words: list[str]
     rest: list[str]
-
-    def needed(self, name: str, expected: str) -> Any:
-        """The value of an argument that the command cannot do without."""
-        if not getattr(self, name):
-            raise errors.InvalidArgumentError(
-                f"Received no {name}; expected {expected}."
-            )
-        return getattr(self, name)
 
     def refuse(self, names: Iterable[str], beside: str, reason: str) -> None:
         """Refuses flags that were given and that the command would not use."""
@@ -61,9 +51,9 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._group: Any = self
-        self._defaults_of: dict[str, Any] = {"help": False}
+        self._defaults_of: dict[str, Any] = {}
         self._argument_as_flag = ""
-        self.add_argument("-h", "--help", action="store_true", help=HIDDEN)
+        self.add_argument("-h", "--help", action="help", help=HIDDEN)
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -108,13 +98,12 @@ class Parser(argparse.ArgumentParser):
         for name, text in texts.items():
             self.flag(name, getattr(defaults, name), text, least=least.get(name, 0))
 
-    def argument(self, name: str, nargs: str = "?", *, flag: str = "") -> None:
-        """Defines an argument that is no flag: at most one, or with `*` any number.
-
-        It is None, or an empty list, if the user gave none. `flag` may stand before it.
-        """
+    def argument(
+        self, name: str, nargs: str | None = None, *, flag: str = "", **keywords: Any
+    ) -> None:
+        """Defines an argument that is no flag; `flag` may stand before it."""
         self._defaults_of[name] = [] if nargs == "*" else None
-        self.add_argument(name, nargs=nargs, help=HIDDEN)
+        self.add_argument(name, nargs=nargs, help=HIDDEN, **keywords)
         self._argument_as_flag = f"--{flag}"
 
     def command_line(self) -> None:

@@ -47,10 +47,8 @@ def run(values: Values) -> Callable[[], int]:
             f"Received {'-' if values.rest else 'no program'}; expected a Python file, "
             "or `-m` and the name of a module."
         )
-    if values.v1 and values.v2:
-        raise errors.InvalidArgumentError(
-            "Received --v1 and --v2; expected one of them."
-        )
+    if values.v1:
+        values.refuse(["v2"], "--v1", "it is another version")
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
             f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "

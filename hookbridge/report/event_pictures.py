@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterator, Sequence
 
 from hookbridge.report.account import Account, Event
@@ -133,13 +134,11 @@ def _marks(places: Sequence[tuple[float, Event]], y: float) -> Iterator[str]:
                 f'<path class="mark" d="M{x} {y - 5}v10">'
                 f"<title>{html.escape(event.name)}</title></path>"
             )
-    first = None
-    for pixel in sorted(pixels):
-        first = pixel if first is None else first
-        if pixel + 1 not in pixels:  # the end of an unbroken run
-            yield (
-                f'<rect class="band" x="{first}" y="{y - 4}" '
-                f'width="{pixel + 1 - first}" height="8"/>'
-            )
-            first = None
+    columns = enumerate(sorted(pixels))
+    for _, pairs in itertools.groupby(columns, lambda pair: pair[1] - pair[0]):
+        (_, first), *others = pairs
+        yield (
+            f'<rect class="band" x="{first}" y="{y - 4}" width="{1 + len(others)}" '
+            'height="8"/>'
+        )
     yield from marks

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hookbridge.report.account import Event
 
 # Given to each guest before anything else; their order between guests means nothing.
 _SETTERS = ("set_model", "set_params")
-_OF_BATCH = {"before_run": "on_train_batch_begin", "after_run": "on_train_batch_end"}
 _LONGEST_BLOCK = 40  # columns; an epoch has fewer when its steps are folded
 
 
@@ -41,22 +40,8 @@ def story(events: Sequence[Event]) -> list[Item]:
     """
     items: list[Item] = list(_columns(events))
     for _ in ("steps", "epochs"):
-        items = _folded(items, _is_whole)
-    # If steps end late, no block ends the steps that it begins: any block may repeat.
-    return _folded(items, lambda block: True)
-
-
-def _is_whole(block: Sequence[Item]) -> bool:
-    """Whether a block ends with the end of what it begins with."""
-    first, last = _event(block[0], 0), _event(block[-1], -1)
-    return first.endswith("_begin") and last == first.replace("_begin", "_end")
-
-
-def _event(item: Item, place: int) -> str:
-    """The first or the last event; a hook's is that of the batch around it."""
-    while isinstance(item, Repeated):
-        item = item.items[place]
-    return _OF_BATCH.get(item.event, item.event)
+        items = _folded(items)
+    return items
 
 
 def _columns(events: Sequence[Event]) -> Iterator[Column]:
@@ -78,9 +63,7 @@ def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
         yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
 
 
-def _folded(
-    items: list[Item], may_repeat: Callable[[Sequence[Item]], bool]
-) -> list[Item]:
+def _folded(items: list[Item]) -> list[Item]:
     """Replaces repetitions, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
         folded: list[Item] = []
@@ -90,7 +73,7 @@ def _folded(
             while items[after : after + length] == block:
                 after += length
             times = (after - place) // length
-            if times > 1 and may_repeat(block):
+            if times > 1:
                 folded.append(Repeated(tuple(block), times))
                 place = after
             else:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.arguments import shown
+from hookbridge.arguments import instance, shown
 from hookbridge.training.definition_logs import add_definition_logs
 from hookbridge.training.user_file import find_function, find_guests, parameters
 
@@ -49,20 +49,15 @@ class ModelDefinition:
                 "`model_fn(features, labels, mode)`."
             )
         if hasattr(module, "model_fn"):
-            arguments = ("features", "labels", "mode", "params", "config")
-            self.model_fn = find_function(
-                module, "model_fn", "(features, labels, mode)", arguments
-            )
+            expected = "a function `model_fn(features, labels, mode)`"
+            self.model_fn = instance("model_fn", module.model_fn, Callable, expected)
         else:
-            self._custom_model = find_function(module, "custom_model", "()")
-            self._loss = find_function(
-                module, "loss", "(labels, predictions)", positional=2
-            )
-            self._optimizer = find_function(module, "optimizer", "()")
+            self._custom_model = find_function(module, "custom_model")
+            self._loss = find_function(module, "loss", "labels", "predictions")
+            self._optimizer = find_function(module, "optimizer")
             if hasattr(module, "graph_model"):
-                self.graph_model = find_function(
-                    module, "graph_model", "(features, mode)", positional=2
-                )
+                arguments = ("features", "mode")
+                self.graph_model = find_function(module, "graph_model", *arguments)
         if not any(hasattr(module, name) for name in _INPUTS):
             raise errors.InvalidArgumentError(
                 f"{self.path} says nothing about its data; expected "
@@ -113,7 +108,7 @@ class ModelDefinition:
         """`{name: function(labels, predictions) or Keras metric}`; may be empty."""
         if self.optional("eval_metrics_fn") is None:
             return {}
-        metrics = find_function(self.module, "eval_metrics_fn", "()")()
+        metrics = find_function(self.module, "eval_metrics_fn")()
         wanted = "a dict `{name: function(labels, predictions)}`, or of Keras metrics"
         if not isinstance(metrics, Mapping):
             raise self.wrong("eval_metrics_fn", metrics, wanted)

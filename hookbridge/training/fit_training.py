@@ -65,12 +65,8 @@ class FitTraining:
         if last_step is not None and done >= last_step:
             return done
         steps = steps_per_epoch or last_step
-        if steps is None:
-            raise errors.InvalidArgumentError(
-                "Received neither --steps_per_epoch nor --train_steps, and the data do "
-                "not tell how long an epoch is; expected one of them."
-            )
-        epochs = settings.epochs or math.ceil((last_step or steps) / steps)
+        total = math.ceil((last_step or steps) / steps) if steps else 1
+        epochs = settings.epochs or total
         hooks = [
             v1.train.NanTensorHook("loss:0"),
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
@@ -82,7 +78,7 @@ class FitTraining:
             batches,
             epochs=epochs,
             steps_per_epoch=steps,
-            initial_epoch=min(done // steps, epochs - 1),
+            initial_epoch=min(done // steps, epochs - 1) if steps else 0,
             validation_data=validation,
             validation_steps=validation_steps,
             shuffle=False,  # left to the dataset

@@ -52,7 +52,7 @@ class Inputs:
         """
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
-            own = find_function(definition.module, _OWN_INPUTS[mode], "()")
+            own = find_function(definition.module, _OWN_INPUTS[mode])
             return lambda: _checked(definition, _OWN_INPUTS[mode], own())
         if not self._files(mode):
             flag = FLAGS[mode]

@@ -93,7 +93,10 @@ class TrainingJob:
         step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
         results: dict[str, float] = {"global_step": step}
-        if self._evaluates_at_the_end():
+        is_evaluator = part.config.task_type == "evaluator"
+        # A session of a cluster cannot be asked again: the others have ended.
+        has_data = part.inputs.has(EVAL) and part.checkpoint()
+        if is_evaluator or (part.is_chief and has_data):
             results = self._loop.evaluate([])
         facts = {**results, "seconds": secs}
         if recorder is not None and part.config.task_type != "ps":
@@ -105,7 +108,7 @@ class TrainingJob:
             )
             account.save(settings.model_dir)
         if not part.is_chief:
-            return "", results if part.config.task_type == "evaluator" else {}
+            return "", results if is_evaluator else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
         return summary(part, facts), results
@@ -134,19 +137,6 @@ class TrainingJob:
             raise part.inputs.nothing_to_train_on()
         return step
 
-    def _evaluates_at_the_end(self) -> bool:
-        """Whether this process evaluates the newest checkpoint after the training.
-
-        In a cluster a session cannot be asked again: the others have ended. A `fit`
-        reads the checkpoint in its own process.
-        """
-        part = self._part
-        if part.config.task_type == "evaluator":
-            return True
-        if not part.inputs.has(EVAL) or not part.checkpoint():
-            return False
-        return part.is_chief
-
     def message_of(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
         return failure(self._part, error, MODES[command], command)
@@ -158,16 +148,8 @@ class TrainingJob:
 
     def predict(self) -> int:
         """Predicts with the newest checkpoint; returns how many examples there were."""
-        return sum(self._examples(batch) for batch in self._loop.predict())
-
-    def _examples(self, outputs: Any) -> int:
-        """The examples of a batch: an array, or a structure of arrays."""
-        arrays = tf.nest.flatten(outputs)
-        if not arrays:
-            raise self._part.definition.wrong(
-                "model_fn", outputs, "predictions, a tensor or a dict of tensors"
-            )
-        return len(arrays[0])
+        batches = (tf.nest.flatten(batch) for batch in self._loop.predict())
+        return sum(len(arrays[0]) for arrays in batches if arrays)
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:

@@ -7,13 +7,13 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.arguments import why_no_file, without_arguments
+from hookbridge.arguments import why_no_file, with_arguments
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
@@ -74,37 +74,12 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
     )
 
 
-def find_function(
-    module: ModuleType,
-    name: str,
-    signature: str,
-    names: Sequence[str] = (),
-    positional: int = 0,
-) -> Any:
-    """A function that the file must have.
-
-    It takes so many `positional` arguments of any names, and some of `names`,
-    at least the first.
-    """
-    function = getattr(module, name, None)
-    if not callable(function):
-        got = "has none" if function is None else f"has {function!r} there"
-        raise errors.InvalidArgumentError(
-            f"{module.__file__} {got}; expected a function `{name}{signature}`."
-        )
+def find_function(module: ModuleType, name: str, *arguments: str) -> Any:
+    """A function that the file must have, and its positional arguments."""
     try:
-        parameters = inspect.signature(function)
-    except (TypeError, ValueError):
-        return function
-    keywords = [n for n in names if n in parameters.parameters] or list(names[:1])
-    try:
-        parameters.bind(*[None] * positional, **dict.fromkeys(keywords))
-    except TypeError as e:
-        raise errors.InvalidArgumentError(
-            f"{module.__file__} has the function `{name}{parameters}`; expected "
-            f"`{name}{signature}`."
-        ) from e
-    return function
+        return with_arguments(name, getattr(module, name, None), *arguments)
+    except errors.InvalidArgumentError as e:
+        raise errors.InvalidArgumentError(f"{module.__file__}: {e}") from e
 
 
 def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
@@ -119,12 +94,9 @@ def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> A
     is_guest = kinds.is_hook(value) or kinds.is_callback(value)
     if not callable(value) or is_guest:
         return value
+    wanted = {k: v for k, v in arguments.items() if k in parameters(value)}
     try:
-        wanted = {k: v for k, v in arguments.items() if k in parameters(value)}
-        if wanted:
-            signature = f"({', '.join(wanted)})"
-            return find_function(module, name, signature, tuple(wanted))(**wanted)
-        return without_arguments(name, value)()
+        return with_arguments(name, value, *wanted)(**wanted)
     except errors.InvalidArgumentError:
         raise
     except (Exception, SystemExit) as e:

@@ -39,8 +39,8 @@ COMMANDS: dict[str, tuple[list[str], str, int, str]] = {
     "model_fn_more_arguments": (
         ["train"],
         "def model_fn(features, labels, mode, more):\n    pass",
-        2,
-        r"has the function `model_fn\(features, labels, mode, more\)`; expected",
+        1,
+        "train: ValueError: model_fn .* has following not expected args: .*more",
     ),
     "file_exits": (["train"], "sys.exit(3)", 2, "line .* raised SystemExit: 3"),
     "guests_in_themselves": (

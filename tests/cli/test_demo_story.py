@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookbridge import lifecycle
-from hookbridge.demo.story import complaints, shortened
+from hookbridge.demo.story import complaints
 from hookbridge.lifecycle import Guest
 
 ONE_TENSORFLOW = True
@@ -67,7 +67,7 @@ def test_a_story_where_it_may_differ(
 def test_every_missing_event_is_noticed() -> None:
     for event in ("begin", "after_create_session", "end"):
         (line,) = complaints("hook", without(HOOK, event), EVENTS["hook"])
-        assert line.startswith("received ")
+        assert line.startswith("the order, ")
     for event in {event for event, _ in CALLBACK}:
         less = without(CALLBACK, event)
         assert complaints("callback", less, EVENTS["callback"]), event
@@ -81,7 +81,7 @@ def test_every_missing_event_is_noticed() -> None:
     [
         (
             numbered("on_epoch_begin", lambda epoch: 0),
-            *(True, "on_epoch_begin of [0, 0]; expected 0, 1, 2 and so on"),
+            *(True, "on_epoch_begin(0) came after on_epoch_begin(0)"),
         ),
         (
             numbered("on_train_batch_end", lambda batch: 2),
@@ -89,14 +89,10 @@ def test_every_missing_event_is_noticed() -> None:
         ),
         (
             [(e, 7 if (e, n) == ("on_epoch_end", 5) else n) for e, n in LATE],
-            *(False, "on_epoch_end of [4, 7]; expected 4, 5, 6 and so on"),
+            *(False, "on_epoch_end(7) came after on_epoch_end(4)"),
         ),
     ],
 )
 def test_numbers_are_checked(events: Events, is_chief: bool, message: str) -> None:
     faults = complaints("callback", events, EVENTS["callback"], is_chief=is_chief)
     assert faults == [message]
-
-
-def test_long_sequences_are_shortened() -> None:
-    assert shortened("a " + "b c " * 50 + "d ") == "a [b c]... d "

@@ -40,8 +40,8 @@ BAD = {
     "cluster --num_workers=-1 -- true": "--num_workers: received -1",
     "cluster --num_workers=99999999 -- true": "num_workers=99999999",
     "cluster --grace_secs=nan": "grace_secs: received nan",
-    "completion fish": "the shell 'fish'; expected bash or zsh",
-    "explain": "Received no file; expected one model definition file",
+    "completion fish": "shell: invalid choice: 'fish'",
+    "explain": "the following arguments are required: file",
     "explain nowhere.py": "'nowhere.py', which does not exist",
     "explain empty.py": "has no `guests`; expected a list of hooks",
     "explain --host=moon empty.py": "invalid choice: 'moon' (choose from ",
@@ -53,7 +53,7 @@ BAD = {
     "explain imports.py": "'imports.py', line 2, raised SyntaxError:",
     "explain late.py": "late.py', line 2, raised ValueError: two lines; expected",
     "train --model_dir=m --model_def=late.py empty.py": "unrecognized arguments: em",
-    "train --model_dir=. number.py": "has 3 there; expected a function `model_fn",
+    "train --model_dir=. number.py": "Received `model_fn=3` of type `int`",
 }
 # Files that the commands may name.
 FILES = {
@@ -138,7 +138,7 @@ def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
     assert (values.v1, values.keras, values.steps_per_epoch) == (True, "2", 5)
     assert values.rest == rest
     values = parser.values(["-m", "job", "-h", "--", "x"])
-    assert values.m and values.rest == ["job", "-h", "--", "x"] and not values.help
+    assert values.m and values.rest == ["job", "-h", "--", "x"]
     for words in (["--", "--odd.py"], ["--v1", "--", "--odd.py"]):
         assert parser.values(words).rest == ["--odd.py"]
 

@@ -41,12 +41,6 @@ def test_steps_then_epochs_are_told_once() -> None:
     ]
 
 
-def test_a_step_is_told_from_its_begin() -> None:
-    """A sequence from the middle of one step to that of the next repeats as well."""
-    calls = events("on_epoch_begin", *STEP[1:], *STEP * 9)
-    assert told(story(calls)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
-
-
 def test_late_steps_repeat_too() -> None:
     late = ("on_train_batch_begin", *("on_train_batch_begin", "on_train_batch_end") * 5)
     calls = events(*late, "on_train_batch_end")
