@@ -148,8 +148,15 @@ class TrainingJob:
 
     def predict(self) -> int:
         """Predicts with the newest checkpoint; returns how many examples there were."""
-        batches = (tf.nest.flatten(batch) for batch in self._loop.predict())
-        return sum(len(arrays[0]) for arrays in batches if arrays)
+        examples = 0
+        for outputs in self._loop.predict():
+            arrays = tf.nest.flatten(outputs)
+            if not arrays:  # a session that fetches nothing would never end
+                raise self._part.definition.wrong(
+                    "model_fn", outputs, "predictions, a tensor or a dict of tensors"
+                )
+            examples += len(arrays[0])
+        return examples
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:

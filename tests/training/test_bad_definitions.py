@@ -171,7 +171,7 @@ def test_predictions_of_any_structure_are_counted(
     for predictions, code, message in (
         ("values", 0, "examples=4\n"),
         ("{'a': values}", 0, "examples=4\n"),
-        ("{}", 0, "examples=0\n"),
+        ("{}", 2, "`model_fn` returned {} of type `dict`; expected predictions, a"),
     ):
         text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
         Path("job.py").write_text(text)
