@@ -36,7 +36,6 @@ FIELDS = {
     "log_dir": "A folder for the whole output of each task; what TensorFlow says at "
     "its start is then not shown.",
 }
-LEAST = {"num_workers": 0, "num_ps": 0, "grace_secs": 0.0}
 
 
 # Flags of a local cluster that have no use elsewhere.
@@ -54,7 +53,7 @@ _SAVE_SECS = 60.0
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.command_line()
-    parser.fields(LocalCluster(), FIELDS, LEAST)
+    parser.fields(LocalCluster(), FIELDS)
     text = (
         "A config.yaml with masterType, workerCount and the like, in place of the "
         "numbers."

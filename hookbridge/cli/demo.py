@@ -17,12 +17,11 @@ FIELDS = {
     "model_dir": "Where everything is written; files of an earlier demo are replaced.",
     "progress": "No line that says how far each loop is.",
 }
-LEAST = {"epochs": 1, "batch_size": 1, "num_towers": 1}
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    parser.fields(DemoSettings(), FIELDS, LEAST)
+    parser.fields(DemoSettings(), FIELDS, least=1)
     parser.flag("local", False, "Run both loops in this process, without clusters.")
     parser.flag("open", False, "Open report.html in the browser at the end.")
     text = "How the report is written on stdout."

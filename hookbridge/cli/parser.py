@@ -92,11 +92,11 @@ class Parser(argparse.ArgumentParser):
             self._group.add_argument(f"--{spelling}", dest=name, help=shown, **reader)
 
     def fields(
-        self, defaults: object, texts: Mapping[str, str], least: Mapping[str, float]
+        self, defaults: object, texts: Mapping[str, str], *, least: float = 0
     ) -> None:
         """Defines one flag for each named field, of its default's type."""
         for name, text in texts.items():
-            self.flag(name, getattr(defaults, name), text, least=least.get(name, 0))
+            self.flag(name, getattr(defaults, name), text, least=least)
 
     def argument(
         self, name: str, nargs: str | None = None, *, flag: str = "", **keywords: Any

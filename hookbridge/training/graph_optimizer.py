@@ -13,9 +13,12 @@ from hookbridge.training.definition import ModelDefinition
 from hookbridge.training.user_file import parameters
 
 v1 = tf.compat.v1
-# What only Keras's optimizers since 2.11 have: the first two change what they do.
-_NEW = ("weight_decay", "use_ema", "ema_momentum", "ema_overwrite_frequency")
-_NEW += ("jit_compile", "is_legacy_optimizer")
+# What only Keras's optimizers since 2.11 have: what changes them, and the rest.
+_CHANGES = ("weight_decay", "use_ema")
+_NEW = {
+    *(*_CHANGES, "ema_momentum", "ema_overwrite_frequency"),
+    *("jit_compile", "is_legacy_optimizer"),
+}
 
 
 class GraphOptimizer:
@@ -41,7 +44,7 @@ class GraphOptimizer:
         # Only an eager optimizer knows the value of its learning rate.
         config = definition.optimizer().get_config()
         kind = type(optimizer).__name__
-        for name in _NEW[:2]:
+        for name in _CHANGES:
             if config.get(name):
                 raise self._refused(f"`{kind}` with {name}={config[name]}")
         self._legacy = getattr(self._keras.optimizers.legacy, kind, None)
