@@ -130,23 +130,15 @@ def versions() -> str:
 
 def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     """The text of `hookbridge --help`, for all commands or some."""
-    lines = [
-        *("usage: hookbridge COMMAND [--flag=value ...]", ""),
-        *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
-        "commands:",
-    ]
-    with_json = []
-    for name in names:
-        command, parser = parser_of(name)
-        lines.append(f"  {name:<16} {command.SUMMARY}")
-        if "format" in parser.flags:
-            with_json.append(name)
+    modules = {name: pkgutil.resolve_name(COMMANDS[name]) for name in names}
     return "\n".join(
         [
-            *(*lines, ""),
-            "`hookbridge COMMAND --help` lists the flags of a command.",
+            *("usage: hookbridge COMMAND [--flag=value ...]", ""),
+            *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
+            "commands:",
+            *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
+            *("", "`hookbridge COMMAND --help` lists the flags of a command; those"),
+            "with results have --format=json, the others print what they make or run.",
             "`hookbridge --version` prints what a report of a fault needs.",
-            f"--format=json is for results: {', '.join(with_json)}.",
-            "The others print text, code or manifests, or what they run prints.",
         ]
     )
