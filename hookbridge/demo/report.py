@@ -148,7 +148,6 @@ def as_page(
         + " ".join(differences or ["Every guest saw the documented events everywhere."])
         + "".join(f" {line}" for line in _footnote(runs)),
         runs=[replace(run, facts=_of_run(run)) for run in runs],
-        versions=compat.installed_versions(),
         settings={key: str(value) for key, value in asdict(settings).items()},
     )
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.arguments import writable
 from hookbridge.report.account import Recorder, accounts
 from hookbridge.report.run_report import Run, RunReport, write_html
@@ -54,6 +53,5 @@ def record(
         recorder.account(process, facts).save(folder)
         shown = {name: f"{value:.6g}" for name, value in facts.items()}
         runs = [Run("run", title, folder, accounts(folder), shown)]
-        versions = compat.installed_versions()
         summary = f"It took {facts['seconds']:.1f} seconds."
-        write_html(RunReport(title, summary, runs, versions), folder)
+        write_html(RunReport(title, summary, runs), folder)

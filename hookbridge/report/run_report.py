@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hookbridge import compat
 from hookbridge.profiling import BRIDGE, WAITING
 from hookbridge.report import charts, event_pictures
 from hookbridge.report.account import Account
@@ -43,7 +44,6 @@ class RunReport:
     title: str
     summary: str
     runs: Sequence[Run]
-    versions: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -81,7 +81,8 @@ def _body(report: RunReport) -> Iterator[str]:
         for run in recorded:
             yield f"<p>{html.escape(cost_summary(run))}</p>"
         yield table(list(cost_rows(recorded)), COSTS_HEADER, numbers_from=3)
-    for title, pairs in (("Settings", report.settings), ("Versions", report.versions)):
+    versions = compat.installed_versions()
+    for title, pairs in (("Settings", report.settings), ("Versions", versions)):
         if pairs:
             yield _heading(title, title.lower())
             yield table(list(pairs.items()))

@@ -14,7 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.callbacks.progress import Progress
 from hookbridge.data.bad_rows import tidied
@@ -93,7 +92,6 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
         summary=f"It ended at step {facts['global_step']:.0f}, after "
         f"{facts['seconds']:.1f} seconds.",
         runs=[Run(loop, f"--loop={loop}", folder, accounts(folder), shown)],
-        versions=compat.installed_versions(),
         settings={name: str(value) for name, value in asdict(settings).items()},
     )
 

@@ -74,7 +74,7 @@ def test_the_curves_of_all_runs_lie_over_each_other(tmp_path: Path) -> None:
 def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
     run = Run("r", "r", tmp_path)
     bare = as_html(RunReport("t", "s", [run]))
-    for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
+    for anchor in ("curves", "order", "timelines", "events", "costs"):
         assert f'id="{anchor}"' not in bare
 
 
