@@ -99,8 +99,9 @@ def test_a_bad_directory_gets_one_line_and_is_left_alone(
     assert thesis.read_text() == "years of work"
 
 
-WITH_RESULTS = ("demo", "train", "evaluate", "predict", "doctor", "explain")
-WITH_RESULTS += ("migrate scan",)
+# The commands with `--format=json`.
+WITH_RESULTS = {"demo", "train", "evaluate", "predict", "doctor", "explain"}
+WITH_RESULTS |= {"migrate scan"}
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
