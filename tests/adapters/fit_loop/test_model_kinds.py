@@ -94,7 +94,7 @@ def test_add_loss_masking_and_metrics_made_in_layers(keras: Any) -> None:
     ("how", "steps"),
     [
         ({"run_eagerly": True}, range(8)),
-        ({"jit_compile": True}, range(8)),
+        pytest.param({"jit_compile": True}, range(8), marks=pytest.mark.one_tensorflow),
         ({"steps_per_execution": 3}, [0, 3, 4, 7]),
         ({"steps_per_execution": 2, "run_eagerly": True}, [0, 2, 4, 6]),
     ],

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, X
+from callback_loops import STEPS, X, until_stop
 from callback_recorder import callback_of, noting
 from estimator_models import (
     KERAS2,
@@ -189,27 +189,24 @@ AVERAGES = {"norm/moving_mean": [4], "norm/moving_variance": [4]}
 
 def saved(callback: Any, shapes: dict[str, list[int]]) -> list[Any]:
     """Trains one step with the callback; returns the weights at the end."""
+    random = np.random.RandomState(3)
+
+    def variable(name: str, shape: list[int], **options: Any) -> Any:
+        value = random.uniform(0.5, 1.5, shape).astype("float32")
+        return v1.get_variable(name, initializer=value, **options)
+
     with tf.Graph().as_default():
-        random = np.random.RandomState(3)
-
-        def variable(name: str, shape: list[int], **options: Any) -> Any:
-            value = random.uniform(0.5, 1.5, shape).astype("float32")
-            return v1.get_variable(name, initializer=value, **options)
-
         trained = [variable(n, s) for n, s in shapes.items()]
-        if "norm/gamma" in shapes:
-            for name, shape in AVERAGES.items():
-                average = variable(name, shape, trainable=False)
-                v1.add_to_collection(v1.GraphKeys.MODEL_VARIABLES, average)
+        for name, shape in AVERAGES.items() if "norm/gamma" in shapes else ():
+            average = variable(name, shape, trainable=False)
+            v1.add_to_collection(v1.GraphKeys.MODEL_VARIABLES, average)
         loss = tf.add_n([tf.reduce_sum(t * t) for t in trained], name="loss")
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(
             loss, v1.train.get_or_create_global_step()
         )
-
         final = v1.train.FinalOpsHook([*trained, *v1.model_variables()])
-        hooks = [*hb.as_hooks(callback, steps_per_epoch=1), final]
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(train_op)
+        hooks = hb.as_hooks(callback, steps_per_epoch=1, epochs=1)
+        until_stop([*hooks, final], train_op)
     return list(final.final_ops_values)
 
 
@@ -217,26 +214,19 @@ def test_file_of_a_bare_graph_loads_into_a_keras_model(
     keras: Any, tmp_path: Path
 ) -> None:
     """Under both file names: layers are found by class or, in `.h5`, by order."""
-    path = tmp_path / "w.weights.h5"
+    path, layers = tmp_path / "w.weights.h5", keras.layers
     checkpoint = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=True)
     weights = saved(checkpoint, SHAPES)
     ours = dict(zip((*SHAPES, *AVERAGES), weights, strict=True))
     order = [n for n in ours if n.startswith(("stem", "norm"))]
     order += [n for n in ours if n.startswith("head")]
     for file in (path, shutil.copy(path, tmp_path / "w.h5")):
-        model = keras.Sequential(
-            [
-                keras.layers.Input((6, 6, 1)),
-                keras.layers.Conv2D(4, 3),
-                keras.layers.BatchNormalization(),
-                keras.layers.GlobalAveragePooling2D(),
-                keras.layers.Dense(5),
-                keras.layers.Dense(2, use_bias=False),
-            ]
-        )
+        parts = [layers.Input((6, 6, 1)), layers.Conv2D(4, 3)]
+        parts += [layers.BatchNormalization(), layers.GlobalAveragePooling2D()]
+        parts += [layers.Dense(5), layers.Dense(2, use_bias=False)]
+        model = keras.Sequential(parts)
         model.load_weights(str(file))
-        for name, loaded in zip(order, model.get_weights(), strict=True):
-            np.testing.assert_array_equal(loaded, ours[name], err_msg=name)
+        np.testing.assert_equal(model.get_weights(), [ours[name] for name in order])
 
 
 def test_layers_of_a_bare_graph_are_told_by_their_variables(

@@ -115,10 +115,19 @@ def test_learning_rate_is_read_and_set(keras: Any, kind: str) -> None:
     assert steps == pytest.approx([0.1, 0.05, 0.025, 0.025], rel=1e-3)
 
 
-OPTIMIZERS = "Adam Adagrad RMSProp Adadelta Ftrl ProximalGradientDescent Momentum"
+MORE_OPTIMIZERS = "Adagrad RMSProp Adadelta Ftrl ProximalGradientDescent"
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS.split())
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Adam", "Momentum"),
+        *(
+            pytest.param(name, marks=pytest.mark.one_tensorflow)
+            for name in MORE_OPTIMIZERS.split()
+        ),
+    ],
+)
 def test_learning_rate_of_every_v1_optimizer(keras: Any, name: str) -> None:
     weights = []
     more = {"momentum": 0.9} if name == "Momentum" else {}

@@ -54,9 +54,8 @@ def test_batch_norm_averages_are_weights(keras: Any) -> None:
         net = build()
         mean = v1.get_variable("norm/moving_mean", [2], trainable=False)
         v1.get_variable("other", [5], trainable=False)
-        v1.add_to_collection(
-            v1.GraphKeys.UPDATE_OPS, v1.assign(mean, tf.reduce_mean(net.x, 0) + mean)
-        )
+        update = v1.assign(mean, tf.reduce_mean(net.x, 0) + mean)
+        v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, update)
         hooks = hb.as_hooks(callback_of(keras, on_train_begin=look))
         with v1.train.MonitoredTrainingSession(hooks=hooks):
             pass

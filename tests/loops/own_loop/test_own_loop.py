@@ -216,12 +216,8 @@ def test_the_optimizer_of_the_loop_is_the_one_guests_see(keras2: Any) -> None:
         )
         return loss
 
-    fetching = Fetching()
-    with hb.loops.OwnLoop(
-        [rate, fetching], model=model, optimizer=optimizer, steps_per_epoch=4, epochs=2
-    ) as loop:
-        for batch in batches().repeat():
-            loop.step(step, batch)
+    fetching, options = Fetching(), {"model": model, "optimizer": optimizer}
+    in_own_loop(keras2, [rate, fetching], step=step, epochs=2, **options)
     assert len(fetching.seen) == 8
     assert float(np.asarray(optimizer.learning_rate)) == pytest.approx(0.25)
     assert getattr(model, "optimizer", None) is not optimizer
