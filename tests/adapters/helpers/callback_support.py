@@ -1,7 +1,4 @@
-"""Every stock callback of every Keras in every loop: how it is made, run and reported.
-
-`write_tables.py` writes the tables of `docs/callbacks-in-sessions.md`.
-"""
+"""Every stock callback of every Keras: how it is made, run in each loop, reported."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import estimator_models as models
-import tensorflow as tf
 from callback_loops import STEPS, X, session_loop
 from callback_recorder import noting
 from keras_graph import keras_graph_loop
@@ -24,10 +20,7 @@ from keras_graph import keras_graph_loop
 import hookbridge as hb
 from hookbridge import errors
 
-# The Keras modules of this environment; the last is Keras 2: its models can be in a
-# graph.
-FLAVOURS = ["keras"] if tf.__version__.startswith("2.15") else ["keras", "tf_keras"]
-KERAS2 = importlib.import_module(FLAVOURS[-1])
+KERAS2 = importlib.import_module(models.KERAS2)  # its models can be in a graph
 Make = Callable[[Any, Path], Any]
 
 # Class name -> how it is constructed. `test_no_class_is_unknown` fails for a class of

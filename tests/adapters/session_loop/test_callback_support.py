@@ -44,7 +44,8 @@ def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
     page = support.TABLE.read_text(encoding="utf-8")
     # The page shows the newest Keras 3; an older one has fewer callbacks.
     is_older = keras.__version__[0] == "3" and "OrbaxCheckpoint" not in outcomes
-    assert is_older or support.table_of(keras, outcomes) in page
+    table = support.table_of(keras, outcomes)
+    assert is_older or table in page, f"{support.TABLE} needs this:\n{table}"
 
 
 def test_mixed_flavours_in_one_loop(keras: Any, keras2: Any, tmp_path: Path) -> None:

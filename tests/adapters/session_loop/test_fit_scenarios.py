@@ -26,14 +26,13 @@ from callback_loops import (
     until_stop,
 )
 from callback_recorder import EVENTS, recorder
+from classification import IS_NEWEST
 from hook_fetching import hook_of
 
 import hookbridge as hb
-from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
 
 v1: Any = tf.compat.v1
 Events = list[list[Any]]
-IS_NEWEST = installed_tf_version() > LAST_WITH_KERAS2
 ERRORS: dict[str, Callable[[], BaseException]] = {
     "valueerror": ValueError,
     "stopiteration": StopIteration,
