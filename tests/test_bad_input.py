@@ -10,10 +10,11 @@ import importlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import tensorflow as tf
+from ramps import session_ramp
 
 import hookbridge as hb
 from hookbridge import compat
@@ -156,6 +157,20 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     ),
     "optimizer='adam'; expected the optimizer that": lambda _: hb.loops.OwnLoop(
         [], model=model(), optimizer="adam"
+    ),
+    "'none.csv', which does not exist": call(hb.data.Rows, "none.csv"),
+    "expected at least one file": call(hb.data.Rows, []),
+    "rows='x'": call(hb.data.Pipeline, "x", print, batch_size=1),
+    "stop_fn=3`; expected a function": call(hb.callbacks.EarlyStopper, 3),
+    "only one of `model_fn` and `serving_input_fn`": call(
+        hb.callbacks.SavedModelExporter, model_fn=print
+    ),
+    "`retries=-1`": call(hb.callbacks.ModelUploader, "x", retries=-1),
+    "batch_size=0`; expected": call(hb.callbacks.Progress, batch_size=0),
+    "last_step=0`; expected": call(hb.callbacks.Progress, last_step=0),
+    "has no `path`": lambda _: session_ramp([hb.callbacks.SavedModelExporter()]),
+    "returned None for step": lambda _: session_ramp(
+        [hb.callbacks.LearningRateScheduler(cast("Any", lambda step: None))]
     ),
     "`verbose='loud'`; expected an integer of at least 0": lambda _: hb.loops.OwnLoop(
         [],

@@ -46,12 +46,6 @@ def test_the_step_under_a_strategy(keras: Any) -> None:
     assert steps == list(range(len(RATES)))
 
 
-def test_a_schedule_that_gives_no_number_is_told() -> None:
-    scheduler = hb.callbacks.LearningRateScheduler(lambda step: None)  # type: ignore[arg-type,return-value]
-    with pytest.raises(hb.errors.InvalidArgumentError, match="returned None for step"):
-        session_ramp([scheduler])
-
-
 def stop_after(number: int, seen: list[Any]) -> Callable[[list[Any]], bool]:
     def stop(evaluations: list[Any]) -> bool:
         seen.append([dict(each) for each in evaluations])
@@ -134,20 +128,3 @@ def test_where_each_of_them_runs(tmp_path: Path) -> None:
     for host in ("session", "fit", "parameter_server"):
         report = hb.explain([*roles["worker"], *roles["chief"]], host=host)
         assert not [g for g in report.guests if g.verdict == "refused"]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: hb.callbacks.EarlyStopper(3), "stop_fn=3`; expected a function"),  # type: ignore[arg-type]
-        (
-            lambda: hb.callbacks.SavedModelExporter(model_fn=print),
-            "only one of `model_fn` and `serving_input_fn`",
-        ),
-        (lambda: session_ramp([hb.callbacks.SavedModelExporter()]), "has no `path`"),
-        (lambda: hb.callbacks.ModelUploader("x", retries=-1), "`retries=-1`"),
-    ],
-)
-def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
-        make()

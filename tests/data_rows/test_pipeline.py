@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.data.bad_rows import tidied
 
 v1 = tf.compat.v1
 
@@ -164,28 +162,3 @@ def test_files_of_any_file_system_and_plain_csv(tmp_path: Path) -> None:
     ((features, labels),) = made.dataset(training=False)
     np.testing.assert_array_equal(features, [1.5, 2.5, 3.5])
     np.testing.assert_array_equal(labels, [2, 3, 4])
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: hb.data.Rows("none.csv"), "'none.csv', which does not exist"),
-        (lambda: hb.data.Rows([]), "expected at least one file"),
-        (
-            lambda: hb.data.Pipeline("x", print, batch_size=1),  # type: ignore[arg-type]
-            "rows='x'",
-        ),
-    ],
-)
-def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(hb.errors.InvalidArgumentError, match=message):
-        make()
-
-
-def test_an_error_leaves_out_where_its_ops_were_made() -> None:
-    with tf.Graph().as_default(), v1.Session() as session:
-        checked = tf.debugging.check_numerics(float("nan"), "the loss")
-        with pytest.raises(tf.errors.InvalidArgumentError, match="defined at") as error:
-            session.run(checked)
-    text = "Graph execution error: the loss : Tensor had NaN values."
-    assert tidied(error.value.message) == text
