@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 from hookbridge import errors, extras
 from hookbridge.cli.parser import Parser, Values
@@ -77,14 +77,13 @@ def run(values: Values) -> int:
         )
     names, reason = UNUSED[values.to]
     values.refuse(names, f"--to={values.to}", reason)
+    machines: Mapping[str, str] = {}
     if values.config is not None:
         reason = "the file says how many tasks there are"
         values.refuse(("num_workers", "num_ps", "chief"), "--config", reason)
-        job = read_config(values.config)
-        values.num_workers, values.num_ps = job.workers, job.servers
-        values.evaluator = values.evaluator or job.evaluators > 0
-    else:
-        job = JobConfig(workers=values.num_workers, servers=values.num_ps)
+        numbers, machines = read_config(values.config)
+        values.num_workers, values.num_ps = numbers["worker"], numbers["ps"]
+        values.evaluator = values.evaluator or numbers["evaluator"] > 0
     cluster = LocalCluster(**{name: getattr(values, name) for name in FIELDS})
     if not cluster.chief and not cluster.num_workers:
         raise errors.InvalidArgumentError(
@@ -97,7 +96,7 @@ def run(values: Values) -> int:
         )
     if values.to == "local":
         return cluster.run(values.rest)
-    return _print(values, replace(job, evaluators=int(values.evaluator)))
+    return _print(values, JobConfig(cluster.sizes(), machines))
 
 
 def _print(values: Values, config: JobConfig) -> int:

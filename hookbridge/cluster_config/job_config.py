@@ -6,14 +6,15 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hookbridge import errors, extras
 from hookbridge.arguments import shown, why_no_file
 from hookbridge.names import nearest
 
+JOBS = ("chief", "worker", "ps", "evaluator")
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
 _COUNTS = ("workerCount", "parameterServerCount", "evaluatorCount")
 # Known keys that are ignored: they describe the cloud, or how it starts the program.
@@ -25,17 +26,11 @@ _MOST = 1000
 _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
-@dataclass(frozen=True)
-class JobConfig:
-    """The machines of a job."""
+class JobConfig(NamedTuple):
+    """How many tasks of each job there are, and their machine types, "" if unknown."""
 
-    master_type: str = ""
-    worker_type: str = ""
-    server_type: str = ""
-    evaluator_type: str = ""
-    workers: int = 0
-    servers: int = 0
-    evaluators: int = 0
+    numbers: Mapping[str, int]
+    machines: Mapping[str, str] = MappingProxyType({})
 
 
 def read_config(path: str) -> JobConfig:
@@ -59,8 +54,11 @@ def read_config(path: str) -> JobConfig:
     check("parameterServerCount", servers or not workers, shared)
     one = "0 or 1: each evaluator evaluates every checkpoint"
     check("evaluatorCount", evaluators < 2, one)
-    types: list[Any] = [value.get(key, "") for key in _TYPES]
-    return JobConfig(*types, *counts)
+    machines = (value.get(key, "") for key in _TYPES)
+    return JobConfig(
+        dict(zip(JOBS, (1, *counts), strict=True)),
+        dict(zip(JOBS, machines, strict=True)),
+    )
 
 
 def _read(path: str) -> dict[str, str]:

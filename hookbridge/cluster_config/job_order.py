@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hookbridge import errors
-from hookbridge.cluster_config.job_config import JobConfig
+from hookbridge.cluster_config.job_config import JOBS, JobConfig
 
 PORT = 2222
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -71,11 +71,9 @@ class JobOrder:
     @property
     def replicas(self) -> list[Replicas]:
         """The kinds of tasks that the job has, the chief first."""
-        config = self.config
-        kinds = [
-            Replicas("chief", 1, config.master_type),
-            Replicas("worker", config.workers, config.worker_type),
-            Replicas("ps", config.servers, config.server_type),
-            Replicas("evaluator", config.evaluators, config.evaluator_type),
+        numbers, machines = self.config
+        return [
+            Replicas(job, numbers[job], machines.get(job, ""))
+            for job in JOBS
+            if numbers[job]
         ]
-        return [each for each in kinds if each.number]

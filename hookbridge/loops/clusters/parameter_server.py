@@ -6,7 +6,6 @@ import atexit
 import signal
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -20,18 +19,17 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.strategy_server import (
     PROTOCOL,
     serve,
+    servers,
     shorten_log,
     tell_servers,
 )
-from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, waiting
+from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, named
 from hookbridge.loops.tasks.server import answers
 
 POLL_SECS = 0.5
 START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
-# How long a program may listen at a task's address without answering as its server.
-SILENT_SECS = 15.0
 
 
 def parameter_server_strategy(
@@ -97,9 +95,8 @@ def parameter_server_strategy(
     check_own_port(config)
     if config.task_type != "chief":
         serve(config, start_secs=start_secs)
-    with waiting(config):
-        _wait_for_servers(config, start_secs)
-    shorten_log(config)
+    _wait_for_servers(config, start_secs)
+    shorten_log()
     _follow_workers(config, lost_secs)
     if stop_on_sigterm:
         _stop_on_sigterm()
@@ -113,7 +110,7 @@ def parameter_server_strategy(
         resolver, variable_partitioner=variable_partitioner
     )
     end_with_threads(strategy)
-    tell_servers(config)
+    tell_servers(config, servers(config))
     return strategy
 
 
@@ -134,38 +131,23 @@ def _check(config: ClusterConfig) -> None:
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
-    missing = [
-        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
-    ]
-    silent: dict[tuple[str, int], float] = {}
+    missing = servers(config)
     deadline = time.monotonic() + start_secs
-    while True:
-        for task in tuple(missing):
-            if not is_listening(config, *task):
-                silent.pop(task, None)
-            elif answers(config, *task):
-                missing.remove(task)
-            else:
-                since = silent.setdefault(task, time.monotonic())
-                if time.monotonic() - since >= SILENT_SECS:
-                    raise errors.ClusterError(
-                        f"{_names(config, [task])} accepts connections and does not "
-                        "answer; expected the TensorFlow server of that task. End the "
-                        "program that has the port, or change TF_CONFIG in every task."
-                    )
-        if not missing:
-            return
+    while missing := [
+        # Another program may listen at a task's address.
+        task
+        for task in missing
+        if not (is_listening(config, *task) and answers(config, *task))
+    ]:
         if time.monotonic() > deadline:
+            tell_servers(config, [t for t in servers(config) if t not in missing])
             raise errors.TaskLostError(
                 f"Tasks of TF_CONFIG['cluster'] did not come within {start_secs:g} s: "
-                f"{_names(config, missing)}; expected every worker and parameter "
-                "server to listen. Start them with the same TF_CONFIG['cluster']."
+                f"{named(config, missing)}; expected the TensorFlow server of every "
+                "worker and parameter server. Start them with the same "
+                "TF_CONFIG['cluster'], and end other programs that have their ports."
             )
         time.sleep(POLL_SECS / 5)
-
-
-def _names(config: ClusterConfig, tasks: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{job} {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
 def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
@@ -176,7 +158,7 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
 
     is_over = threading.Event()
     error = errors.TaskLostError(
-        f"All workers are gone{lasting(lost_secs)}: {_names(config, workers)}; "
+        f"All workers are gone{lasting(lost_secs)}: {named(config, workers)}; "
         "expected one at least that computes steps. See what they printed, and start "
         "the job again: it goes on from its last checkpoint."
     )

@@ -1,4 +1,4 @@
-"""A parameter server that returns when the job is over."""
+"""A task that serves until the job is over."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import math
 import threading
 import time
+from collections.abc import Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -14,14 +15,12 @@ from hookbridge import errors, exit_codes
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.board import Ending, Notes, left_note, stop_job
 from hookbridge.loops.tasks.jobs import trainers
-from hookbridge.loops.tasks.ports import Liveness, is_listening
+from hookbridge.loops.tasks.ports import Liveness, Task, is_listening, named
 from hookbridge.loops.tasks.server import own_device
 from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
-# A server that is started alone, when its job is over, finds nobody: it says so.
-SAYS_SO_AFTER_SECS = 30.0
 # How long the other tasks may take to leave after the chief has left: tasks that listen
 # (Estimator's workers sleep up to 60 seconds before they begin), tasks that have never
 # listened, and tasks that no longer listen.
@@ -35,8 +34,7 @@ def serve(
 ) -> Ending:
     """Returns how the job has ended when every task that trains has left.
 
-    Once the chief has left, this does not wait for tasks that were killed. SIGTERM
-    stops the job, so that its chief saves while the variables are still there.
+    SIGTERM stops the job, so that its chief saves while the variables are still there.
     """
     preempted = threading.Event()
 
@@ -48,17 +46,22 @@ def serve(
                 stop_job(target, config, Ending(reason, exit_codes.PREEMPTED))
 
     with on_sigterm(preempt):
-        return _serve(config, target, preempted, lost_secs, start_secs)
+        tasks = trainers(config)
+        return until_left(config, target, tasks, lost_secs, start_secs, preempted)
 
 
-def _serve(
+def until_left(
     config: ClusterConfig,
     target: str,
-    preempted: threading.Event,
+    tasks: Sequence[Task],
     lost_secs: float,
     start_secs: float,
+    preempted: threading.Event | None = None,
 ) -> Ending:
-    tasks = trainers(config)
+    """Returns how the job has ended when `tasks`, the chief first, have left.
+
+    Once the chief has left, this does not wait for tasks that were killed.
+    """
     liveness = Liveness(config, tasks)
     began = looked = time.monotonic()
     chief_left: float | None = None
@@ -74,31 +77,23 @@ def _serve(
                     logging.warning(
                         "hookbridge: the job is over, and %s never said it had "
                         "finished.",
-                        ", ".join(f"`{job}` {index}" for job, index in here),
+                        named(config, here),
                     )
                     break
-            elif preempted.is_set():
+            elif preempted is not None and preempted.is_set():
                 if not any(is_listening(config, *task) for task in tasks):
                     reason = "SIGTERM came, and no task trains"
                     return Ending(reason, exit_codes.PREEMPTED)
             elif now - looked > LOOK_SECS:
-                before, looked = looked - began, now
-                _check(tasks, liveness, now - began, lost_secs, start_secs)
-                late = before <= SAYS_SO_AFTER_SECS < now - began
-                if late and not liveness.arrivals:
-                    logging.warning(
-                        "hookbridge: `ps` %d waits for the tasks that train, %g s "
-                        "at most; none has come yet. If the job is over, end it.",
-                        config.task_index,
-                        start_secs,
-                    )
+                looked, secs = now, now - began
+                _check(config, tasks, liveness, secs, lost_secs, start_secs)
             time.sleep(POLL_SECS)
         code = int(notes.read(names[0]) or exit_codes.LOST)
     return Ending("the job is over and not done; see what its chief printed", code)
 
 
 def _is_over_without(
-    tasks: list[tuple[str, int]], liveness: Liveness, waited_secs: float
+    tasks: Sequence[Task], liveness: Liveness, waited_secs: float
 ) -> bool:
     """Whether to stop waiting for `tasks`, which have not left yet."""
     liveness.look()
@@ -110,7 +105,8 @@ def _is_over_without(
 
 
 def _check(
-    tasks: list[tuple[str, int]],
+    config: ClusterConfig,
+    tasks: Sequence[Task],
     liveness: Liveness,
     waited_secs: float,
     lost_secs: float,
@@ -122,13 +118,13 @@ def _check(
     if liveness.arrivals and len(missing) == len(tasks):
         raise errors.TaskLostError(
             f"All tasks that trained disappeared {lost_secs:g} s ago without "
-            f"finishing: {', '.join(f'`{j}` {i}' for j, i in missing)}. "
-            "They were killed, or do not use `SessionCluster`: see what they printed. "
-            "Start the job again: it goes on from its last checkpoint."
+            f"finishing: {named(config, tasks)}. They were killed, or do not use "
+            "hookbridge's loops: see what they printed. Start the job again: it goes "
+            "on from its last checkpoint."
         )
     if not liveness.arrivals and waited_secs > start_secs:
         raise errors.TaskLostError(
             f"No task that trains came within {start_secs:g} s; expected "
-            f"{', '.join(f'`{j}` {i}' for j, i in tasks)}. Start them, with the same "
-            "TF_CONFIG['cluster']."
+            f"{named(config, tasks)}. Start them, with the same "
+            "TF_CONFIG['cluster'], unless the job is over."
         )

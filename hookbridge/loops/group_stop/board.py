@@ -167,15 +167,14 @@ class StopBoard(Notes):
         return first or ending
 
     def wait_for_stop(self, generation: int, timeout_secs: float) -> Ending | None:
-        """Waits for a stop, which wakes all that wait at once; None if none came."""
-        wait, _ = self._signal(generation)
-        try:
-            self._run(wait, timeout_ms=int(timeout_secs * 1000))
-        except tf.errors.OutOfRangeError:  # it is closed
-            return self.ending(generation)
-        except tf.errors.DeadlineExceededError:
-            pass
-        return None
+        """Waits for a stop, which wakes all that wait at once; None if none came.
+
+        Who stopped the job may have died before it woke the others: its note counts.
+        """
+        ended = (tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError)
+        with contextlib.suppress(*ended):
+            self._run(self._signal(generation)[0], timeout_ms=int(timeout_secs * 1000))
+        return self.ending(generation)
 
     def is_ready(self, generation: int) -> bool:
         """Whether the chief has initialised the variables."""

@@ -34,7 +34,6 @@ POLL_SECS = 0.5
 # A marker that the evaluator finds when it starts is from an earlier run, or from this
 # run if the evaluator is late. It counts after the chief has been away for this long.
 LATE_SECS = 60.0
-SAYS_SO_AFTER_SECS = 5.0
 
 
 def write_marker(model_dir: str, ending: Ending) -> None:
@@ -125,7 +124,6 @@ class JobEnd:
         self._lost_secs = seconds("lost_secs", lost_secs)
         self._late_secs = seconds("late_secs", late_secs)
         self._before = read_marker(model_dir)
-        self._has_told = False
         self._began = time.monotonic()
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
@@ -141,18 +139,9 @@ class JobEnd:
         waited = time.monotonic() - self._began
         if marked := self.marked():
             return marked
-        if self._before is None or self._chief.arrivals or waited < SAYS_SO_AFTER_SECS:
+        if self._before is None or self._chief.arrivals or waited <= self._late_secs:
             return None
-        if not self._has_told:
-            self._has_told = True
-            logging.warning(
-                "hookbridge: the job in %s was over before (%s). If its chief does not "
-                "come within %g s, this task ends too.",
-                self._model_dir,
-                _ending(self._before).reason,
-                self._late_secs,
-            )
-        return _ending(self._before) if waited > self._late_secs else None
+        return _ending(self._before)
 
     def check(self) -> None:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""

@@ -198,19 +198,13 @@ class GroupStop:
             time.sleep(0.2)
         return StopBoard(target, self.config)
 
-    def lost(
-        self, tasks: Sequence[tuple[str, int]], secs: float
-    ) -> errors.TaskLostError:
+    def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
         """The error about tasks that are gone."""
-        names = ", ".join(
-            f"`{job}` {index} ({self.config.cluster[job][index]})"
-            for job, index in tasks
-        )
         return errors.TaskLostError(
-            f"{names} cannot be reached{lasting(secs)}; `{self.name}` expected a "
-            "server that listens there. It was not started, has ended or was "
-            "killed: see what it printed, and start the job again: it goes on from "
-            "its last checkpoint."
+            f"{ports.named(self.config, tasks)} cannot be reached{lasting(secs)}; "
+            f"`{self.name}` expected a server that listens there. It was not started, "
+            "has ended or was killed: see what it printed, and start the job again: "
+            "it goes on from its last checkpoint."
         )
 
     def _follow_stop(self) -> None:

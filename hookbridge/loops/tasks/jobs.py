@@ -72,16 +72,9 @@ def config_of(
     task_index: int | str | None,
 ) -> ClusterConfig:
     """The cluster that the flags describe; without hosts the job is local."""
-    jobs = {"ps": _hosts("ps", ps_hosts), "worker": _hosts("worker", worker_hosts)}
-    lists = {job: hosts for job, hosts in jobs.items() if hosts}
-    if not lists and not job_name:
+    lists = {"ps": _hosts(ps_hosts), "worker": _hosts(worker_hosts)}
+    if not any(lists.values()) and not job_name:
         return ClusterConfig()
-    for job in jobs:
-        if job not in lists:
-            raise errors.InvalidArgumentError(
-                f"Received no --{job}_hosts; expected the addresses of all tasks. "
-                f"{_EXAMPLE}"
-            )
     cluster = check_addresses(lists, {job: f"--{job}_hosts" for job in lists}, _EXAMPLE)
     if job_name not in cluster:
         raise errors.InvalidArgumentError(
@@ -89,15 +82,20 @@ def config_of(
             f"{_EXAMPLE}"
         )
     tasks = len(cluster[job_name])
-    if isinstance(task_index, str) and task_index.isdecimal():
-        task_index = int(task_index)
-    is_number = isinstance(task_index, int) and not isinstance(task_index, bool)
-    if not is_number or not 0 <= int(task_index or 0) < tasks:
+    index = int(text) if (text := str(task_index)).isdecimal() else tasks
+    if index >= tasks:
         raise errors.InvalidArgumentError(
             f"Received --task_index={shown(task_index)}; expected an integer from 0 to "
             f"{tasks - 1}, since --{job_name}_hosts has {tasks}. {_EXAMPLE}"
         )
-    return ClusterConfig(cluster, job_name, int(task_index or 0))
+    return ClusterConfig(cluster, job_name, index)
+
+
+def _hosts(value: Any) -> Any:
+    """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
+    if isinstance(value, str):
+        return [host.strip() for host in value.split(",")] if value.strip() else []
+    return [] if value is None else value
 
 
 def flags_of(config: ClusterConfig) -> list[str]:
@@ -117,17 +115,3 @@ def flags_of(config: ClusterConfig) -> list[str]:
         f"--job_name={'ps' if config.task_type == 'ps' else 'worker'}",
         f"--task_index={config.task_index + (len(chiefs) if is_worker else 0)}",
     ]
-
-
-def _hosts(job: str, value: Any) -> list[Any]:
-    """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [host.strip() for host in value.split(",")] if value.strip() else []
-    if not isinstance(value, Iterable):
-        raise errors.InvalidArgumentError(
-            f"Received --{job}_hosts={shown(value)}; expected addresses with commas "
-            f"between them. {_EXAMPLE}"
-        )
-    return list(value)

@@ -78,22 +78,22 @@ class LocalCluster:
         seconds("grace_secs", self.grace_secs)
         instance("log_dir", self.log_dir, (str, os.PathLike), "a folder, or no text")
 
-    def configs(self) -> list[ClusterConfig]:
-        """The configuration of each task, with free ports of this machine."""
-        sizes = {
+    def sizes(self) -> dict[str, int]:
+        """The number of tasks of each job."""
+        return {
             "chief": int(self.chief),
             "worker": int(self.num_workers),
             "ps": int(self.num_ps),
+            "evaluator": int(self.evaluator),
         }
-        ports = iter(free_ports(sum(sizes.values())))
-        cluster = {
-            job: tuple(f"localhost:{next(ports)}" for _ in range(size))
-            for job, size in sizes.items()
-            if size
-        }
-        tasks = [(job, i) for job, hosts in cluster.items() for i in range(len(hosts))]
-        if self.evaluator:
-            tasks.append(("evaluator", 0))
+
+    def configs(self) -> list[ClusterConfig]:
+        """The configuration of each task, with free ports of this machine."""
+        tasks = [(job, i) for job, size in self.sizes().items() for i in range(size)]
+        cluster: dict[str, tuple[str, ...]] = {}
+        for (job, _), port in zip(tasks, free_ports(len(tasks)), strict=True):
+            if job != "evaluator":
+                cluster[job] = (*cluster.get(job, ()), f"localhost:{port}")
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
     def _start(

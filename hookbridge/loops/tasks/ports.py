@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 import socket
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
 
 PROBE_SECS = 1.0
+
+Task = tuple[str, int]  # job and index
+
+
+def named(config: ClusterConfig, tasks: Iterable[Task]) -> str:
+    """Tasks with their addresses, for messages."""
+    return ", ".join(f"`{job}` {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
 def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
@@ -55,40 +61,15 @@ def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def waiting(config: ClusterConfig) -> Iterator[None]:
-    """A context in which this task's port tells callers that its process waits.
-
-    Without it, other tasks could not see a task that ends before its server starts.
-    """
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("", address(config, config.task_type, config.task_index)[1]))
-        listener.listen()
-
-        def accept() -> None:
-            with contextlib.suppress(OSError):  # until the listener is closed
-                while True:
-                    listener.accept()[0].close()
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
-            thread.join()
-
-
 class Liveness:
     """Follows whether tasks are alive."""
 
-    def __init__(self, config: ClusterConfig, tasks: Iterable[tuple[str, int]]) -> None:
+    def __init__(self, config: ClusterConfig, tasks: Iterable[Task]) -> None:
         self._config = config
         # The time since which each task is missed; None while it is alive.
         now = time.monotonic()
-        self._missed: dict[tuple[str, int], float | None] = dict.fromkeys(tasks, now)
-        self._arrived: set[tuple[str, int]] = set()
+        self._missed: dict[Task, float | None] = dict.fromkeys(tasks, now)
+        self._arrived: set[Task] = set()
 
     @property
     def arrivals(self) -> int:
@@ -109,9 +90,7 @@ class Liveness:
             elif missed is None:
                 self._missed[task] = time.monotonic()
 
-    def away(
-        self, secs: float, *, unseen_secs: float = math.inf
-    ) -> list[tuple[str, int]]:
+    def away(self, secs: float, *, unseen_secs: float = math.inf) -> list[Task]:
         """The tasks away for `secs`, or never alive for `unseen_secs`."""
         now = time.monotonic()
         return [

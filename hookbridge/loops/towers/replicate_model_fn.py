@@ -94,6 +94,16 @@ def replicate_model_fn(
       errors.RefusedError: when called, an optimizer of Keras 3, which cannot update
         a v1 graph.
     """
+    if isinstance(model_fn, functools.partial):
+        # Estimator passes no argument that a `partial` binds by keyword.
+        inner = replicate_model_fn(
+            model_fn.func,
+            devices,
+            num_towers=num_towers,
+            loss_reduction=loss_reduction,
+            batches=batches,
+        )
+        return functools.partial(inner, *model_fn.args, **model_fn.keywords)
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
             f"Received model_fn={shown(model_fn)}; expected a function."
@@ -146,12 +156,7 @@ def TowerOptimizer(optimizer: Any) -> Any:
 
 
 def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
-    """The arguments that Estimator passes.
-
-    Estimator does not pass arguments that a `functools.partial` binds by keyword. In
-    Python's signature the arguments after these are keyword-only; for Estimator they
-    are ordinary arguments.
-    """
+    """The arguments of a model function."""
     signature = inspect.signature(model_fn)
     some = signature.parameters.values()
     if "features" not in signature.parameters and not any(
@@ -162,17 +167,7 @@ def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
             "`model_fn(features, labels, mode, params, config)`, with any of the last "
             "four arguments."
         )
-    if not isinstance(model_fn, functools.partial):
-        return signature
-    free = [
-        p for name, p in signature.parameters.items() if name not in model_fn.keywords
-    ]
-    if not any(p.kind is p.VAR_POSITIONAL for p in free):
-        free = [
-            p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p
-            for p in free
-        ]
-    return signature.replace(parameters=free)
+    return signature
 
 
 class _Tower(NamedTuple):

@@ -9,7 +9,6 @@ TF_CONFIG=... python tests/adapters/parameter_server/faults_job.py EVENTS [leave
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import sys
 import threading
@@ -87,7 +86,6 @@ def make_iterators(strategy: Any) -> None:
 
 
 def main() -> None:
-    tf.get_logger().addHandler(logging.FileHandler(FOLDER / "tensorflow.txt"))
     config = hb.loops.ClusterConfig.from_environment()
     if config.task_type == "chief":
         note("waits")

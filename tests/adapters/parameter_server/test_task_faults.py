@@ -92,14 +92,10 @@ def test_a_killed_parameter_server_is_a_clear_error(
         assert not it.events("chief 0", "ends") and not it.events(
             "chief 0", "on_train_end"
         )
-    # One clear line first; what TensorFlow writes about it is in the user's own log.
+    # The error alone says it, and no record of each step.
     printed = (tmp_path / "chief_0.log").read_text()
-    line = printed.index("hookbridge: parameter server 0 (127.0.0.1:")
-    assert line < printed.index("Traceback (most recent call last)")
+    assert "Traceback (most recent call last)" in printed
     assert "Remote function on worker" not in printed
-    mine = (tmp_path / "tensorflow.txt").read_text()
-    assert "Remote function on worker" in mine
-    assert mine.count("hookbridge: parameter server 0 (") == 1
     assert codes.pop("ps 0") == -signal.SIGKILL
     assert set(codes.values()) == {exit_codes.LOST}
 
@@ -150,7 +146,7 @@ def test_a_chief_without_workers_ends_with_an_error(
         codes = it.wait()
         failed = it.of_chief("failed")
     assert failed["type"] == "TaskLostError"
-    assert "All workers are gone for 2 s: worker 0 (" in failed["message"]
+    assert "All workers are gone for 2 s: `worker` 0 (" in failed["message"]
     assert not it.events("chief 0", "ends")
     assert codes["chief 0"] == codes["ps 0"] == exit_codes.LOST
 
@@ -169,22 +165,20 @@ def test_threads_that_still_make_iterators_are_waited_for(
 
 
 STRATEGY = """
-import sys
 import hookbridge as hb
-from hookbridge.loops.clusters import parameter_server, strategy_server
 from hookbridge.loops.tasks import server
-strategy_server.HANDOVER_SECS = parameter_server.SILENT_SECS = 1.0
 server.ANSWER_SECS = 1.0
-hb.loops.parameter_server_strategy()
+hb.loops.parameter_server_strategy(start_secs={})
 """
 
 
 @contextlib.contextmanager
 def strategy_process(
-    config: ClusterConfig, server: ForkServer, log: Path
+    config: ClusterConfig, server: ForkServer, log: Path, start_secs: float
 ) -> Iterator[Forked]:
     """A task that only makes its strategy; it does not outlive the block."""
-    process = server.start(["-c", STRATEGY], {"TF_CONFIG": config.to_json()}, log)
+    words = ["-c", STRATEGY.format(start_secs)]
+    process = server.start(words, {"TF_CONFIG": config.to_json()}, log)
     try:
         yield process
     finally:
@@ -195,36 +189,23 @@ def strategy_process(
 
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
-def test_a_stranger_on_a_worker_s_port_is_named(
+def test_a_chief_with_a_stranger_on_a_port_names_it_and_tells_the_others(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    chief, *_ = LocalCluster(num_workers=1, num_ps=1).configs()
-    with socket.socket() as stranger, socket.socket() as other:
-        for each, job in ((stranger, "worker"), (other, "ps")):
-            host, _, port = chief.cluster[job][0].rpartition(":")
-            each.bind((host, int(port)))
-            each.listen()
-        with strategy_process(chief, fork_server, tmp_path / "log") as process:
-            assert process.wait() == 1
-    address = chief.cluster["worker"][0]
-    expected = f"worker 0 ({address}) accepts connections and does not answer"
-    assert expected in (tmp_path / "log").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.one_tensorflow
-def test_servers_end_with_a_chief_that_never_began(
-    tmp_path: Path, fork_server: ForkServer
-) -> None:
-    _, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
-    with socket.socket() as chief:
-        chief.bind(address(worker, "chief", 0))
-        chief.listen()
-        with strategy_process(worker, fork_server, tmp_path / "log") as server:
-            chief.accept()[0].close()  # the worker sees that the chief waits
-            chief.close()
-            assert server.wait() == exit_codes.LOST
-    assert "ended before it began the job" in (tmp_path / "log").read_text()
+    chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
+    with socket.socket() as stranger, contextlib.ExitStack() as stack:
+        stranger.bind(address(chief, "ps", 0))
+        stranger.listen()
+        started = [
+            stack.enter_context(
+                strategy_process(config, fork_server, tmp_path / job, secs)
+            )
+            for job, config, secs in (("worker", worker, 600), ("chief", chief, 5))
+        ]
+        codes = [process.wait() for process in started]
+    assert codes == [exit_codes.LOST] * 2
+    expected = f"did not come within 5 s: `ps` 0 ({chief.cluster['ps'][0]});"
+    assert expected in (tmp_path / "chief").read_text()
 
 
 @pytest.mark.parametrize("task", ["chief", "worker", "ps"])
@@ -274,7 +255,7 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
 
 def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
     (config, *_) = LocalCluster(num_workers=1).configs()
-    with pytest.raises(hb.errors.ClusterError, match=r"worker 0 .*ps 0"):
+    with pytest.raises(hb.errors.ClusterError, match=r"`worker` 0 .*`ps` 0"):
         hb.loops.parameter_server_strategy(config, start_secs=0.1)
 
 

@@ -59,17 +59,13 @@ def test_a_server_that_never_comes_is_named() -> None:
         raise AssertionError("there is no server")
 
 
-def test_a_server_that_is_started_alone_says_that_it_waits(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_is_started_alone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "LOOK_SECS", 0.2)
-    monkeypatch.setattr(serve, "SAYS_SO_AFTER_SECS", 0.5)
     with (
         pytest.raises(hb.errors.TaskLostError, match="No task that trains came"),
         SessionCluster(on_free_ports("ps"), start_secs=1) as cluster,
     ):
         cluster.serve()
-    assert caplog.text.count("`ps` 0 waits for the tasks that train, 1 s at") == 1
 
 
 HOSTS = {"ps_hosts": "h:1", "worker_hosts": "h:2,h:3"}
@@ -101,13 +97,13 @@ def test_without_hosts_the_job_is_local() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"ps_hosts": ""}, "no --ps_hosts; expected the addresses"),
-        ({"worker_hosts": None}, "no --worker_hosts; expected the addresses"),
+        ({"ps_hosts": ""}, r"--ps_hosts is \[\]; expected a list of addresses"),
+        ({"worker_hosts": None}, r"--worker_hosts is \[\]; expected a list"),
         ({"worker_hosts": "h:2,h"}, "--worker_hosts is 'h'; expected an address"),
         ({"worker_hosts": "h:2,"}, "--worker_hosts is ''; expected an address"),
         ({"worker_hosts": "grpc://h:2"}, "without a scheme"),
         ({"ps_hosts": "h:2"}, "--worker_hosts has the address 'h:2' that --ps_hosts"),
-        ({"ps_hosts": 3}, "--ps_hosts=3; expected addresses"),
+        ({"ps_hosts": 3}, "--ps_hosts is 3; expected a list"),
         ({"job_name": "chief"}, "--job_name='chief'; expected 'ps' or 'worker'"),
         ({"job_name": None}, "--job_name=None; expected"),
         ({"task_index": 2}, "--task_index=2; expected an integer from 0 to 1"),

@@ -1,0 +1,23 @@
+"""What processes of a job write for each other on a real server."""
+
+from __future__ import annotations
+
+import contextlib
+
+from hookbridge.cluster import ClusterConfig
+from hookbridge.loops.group_stop.board import Ending, StopBoard
+from hookbridge.loops.tasks.local_cluster import free_ports
+from hookbridge.loops.tasks.server import start_server
+
+
+def test_a_stop_counts_whose_writer_died_before_it_woke_the_others() -> None:
+    worker, server = (f"127.0.0.1:{port}" for port in free_ports(2))
+    config = ClusterConfig({"worker": (worker,), "ps": (server,)}, "ps", 0)
+    target = start_server(config, None).target
+    with contextlib.closing(StopBoard(target, config)) as board:
+        board.begin(1)
+        assert board.wait_for_stop(1, 0.1) is None
+        board.write("stop_1", "143 chief 0: it received SIGTERM")
+        ending = Ending("chief 0: it received SIGTERM", 143)
+        assert board.wait_for_stop(1, 0.1) == ending
+        assert board.stop(1, Ending("worker 0: later")) == ending
