@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hookbridge import errors, extras
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cluster_config import kubernetes, slurm
-from hookbridge.cluster_config.job_config import JobConfig, read_config
+from hookbridge.cluster_config.job_config import read_config
 from hookbridge.cluster_config.job_order import JobOrder
 from hookbridge.loops.tasks.local_cluster import LocalCluster
 
@@ -96,17 +96,20 @@ def run(values: Values) -> int:
         )
     if values.to == "local":
         return cluster.run(values.rest)
-    return _print(values, JobConfig(cluster.sizes(), machines))
+    return _print(values, cluster.sizes(), machines)
 
 
-def _print(values: Values, config: JobConfig) -> int:
+def _print(
+    values: Values, numbers: Mapping[str, int], machines: Mapping[str, str]
+) -> int:
     if values.to != "slurm" and not values.image:
         raise errors.InvalidArgumentError(
             f"Received --to={values.to} without --image; expected the container image "
             "that has the program."
         )
     order = JobOrder(
-        config,
+        numbers,
+        machines,
         tuple(values.rest),
         values.name,
         values.image or "",

@@ -7,8 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookbridge import errors, extras
 from hookbridge.arguments import shown, why_no_file
@@ -26,15 +25,11 @@ _MOST = 1000
 _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
-class JobConfig(NamedTuple):
-    """How many tasks of each job there are, and their machine types, "" if unknown."""
+def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
+    """The number of tasks of each job in a `config.yaml`, and their machine types.
 
-    numbers: Mapping[str, int]
-    machines: Mapping[str, str] = MappingProxyType({})
-
-
-def read_config(path: str) -> JobConfig:
-    """Reads a `config.yaml`, whose keys may be below `trainingInput`."""
+    The keys may be below `trainingInput`.
+    """
     value = _read(path)
     keys = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
     for key in value:
@@ -55,10 +50,8 @@ def read_config(path: str) -> JobConfig:
     one = "0 or 1: each evaluator evaluates every checkpoint"
     check("evaluatorCount", evaluators < 2, one)
     machines = (value.get(key, "") for key in _TYPES)
-    return JobConfig(
-        dict(zip(JOBS, (1, *counts), strict=True)),
-        dict(zip(JOBS, machines, strict=True)),
-    )
+    numbers = dict(zip(JOBS, (1, *counts), strict=True))
+    return numbers, dict(zip(JOBS, machines, strict=True))
 
 
 def _read(path: str) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hookbridge import errors
-from hookbridge.cluster_config.job_config import JOBS, JobConfig
+from hookbridge.cluster_config.job_config import JOBS
 
 PORT = 2222
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -46,7 +47,8 @@ class Replicas(NamedTuple):
 class JobOrder:
     """A job for an orchestrator; `volume`, `CLAIM:/folder`, has its model directory."""
 
-    config: JobConfig
+    numbers: Mapping[str, int]
+    machines: Mapping[str, str]
     command: tuple[str, ...]
     name: str
     image: str = ""
@@ -71,9 +73,8 @@ class JobOrder:
     @property
     def replicas(self) -> list[Replicas]:
         """The kinds of tasks that the job has, the chief first."""
-        numbers, machines = self.config
         return [
-            Replicas(job, numbers[job], machines.get(job, ""))
+            Replicas(job, self.numbers[job], self.machines.get(job, ""))
             for job in JOBS
-            if numbers[job]
+            if self.numbers[job]
         ]

@@ -33,7 +33,7 @@ def tfjob(order: JobOrder) -> dict[str, Any]:
     still runs, except in a job with an evaluator, which has to evaluate the last
     checkpoint. All processes of hookbridge's loops end by themselves.
     """
-    cleans = "None" if order.config.numbers["evaluator"] else "Running"
+    cleans = "None" if order.numbers["evaluator"] else "Running"
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "TFJob",

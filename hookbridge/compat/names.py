@@ -41,9 +41,8 @@ autograph_sources = tensorflow.python.autograph.pyct.inspect_utils
     `getimmediatesource`, which gives AutoGraph the source that it converts
 add_control_inputs = tensorflow.python.framework.ops:Operation._add_control_inputs
     make a tower's deferred update wait for the update with averaged gradients
-remove_control_inputs =
-        tensorflow.python.framework.ops:Operation._remove_all_control_inputs
-    make a tower wait for the first tower's update of a shared variable
+create_op = tensorflow.python.framework.ops:Graph._create_op_internal
+    give every tower the first tower's updates of the shared variables
 eager_mode = tensorflow.python.eager.context:eager_mode
     run callbacks eagerly while a v1 graph is the default graph
 BaseResourceVariable = tensorflow.python.ops.resource_variable_ops:BaseResourceVariable

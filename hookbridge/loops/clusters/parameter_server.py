@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import signal
+import contextlib
 import threading
 import time
 from typing import Any
@@ -25,6 +25,7 @@ from hookbridge.loops.clusters.strategy_server import (
 )
 from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, named
 from hookbridge.loops.tasks.server import answers
+from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.5
 START_SECS = 600.0
@@ -99,7 +100,9 @@ def parameter_server_strategy(
     shorten_log()
     _follow_workers(config, lost_secs)
     if stop_on_sigterm:
-        _stop_on_sigterm()
+        stack = contextlib.ExitStack()
+        stack.enter_context(on_sigterm(PREEMPTED.set))
+        atexit.register(stack.close)
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(dict(config.cluster)),
         task_type="chief",
@@ -176,15 +179,3 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     atexit.register(end)
-
-
-def _stop_on_sigterm() -> None:
-    if threading.current_thread() is not threading.main_thread():
-        return
-    before = signal.getsignal(signal.SIGTERM)
-
-    def once(*_: object) -> None:
-        PREEMPTED.set()
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-
-    signal.signal(signal.SIGTERM, once)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph.ops import ancestors
 from hookbridge.loops.towers.devices import device_setter
-from hookbridge.loops.towers.shared import SharedVariables, update_once
+from hookbridge.loops.towers.shared import SharedVariables
 from hookbridge.patching import patched
 
 
@@ -88,23 +88,21 @@ VARIABLE_DEVICE = "/device:CPU:0"
 
 
 def build_towers(
-    build: Callable[[int, Any], Result],
+    build: Callable[[Any, list[Any]], Result],
     shards: Sequence[Any],
     devices: Sequence[str],
     *,
-    outputs: Callable[[Result], Any],
     losses_are_added: bool,
 ) -> list[Result]:
     """Calls `build` once for each tower, in the default graph.
 
+    It gets the tower's shard, and a list of the local variables that it makes.
+
     Every tower's operations run on its own device. The first tower makes the variables,
     on the CPU; the others share them (`SharedVariables`, and `reuse=True` for
-    `get_variable`). A `tf.device` of the caller or of `build` wins. `outputs` returns,
-    for a tower's result, the tensors that the steps compute, for `update_once`.
+    `get_variable`). A `tf.device` of the caller or of `build` wins.
     """
     results = []
-    graph = tf.compat.v1.get_default_graph()
-    first: list[Any] = []
     variables = SharedVariables()
     for index, (shard, device) in enumerate(zip(shards, devices, strict=True)):
         # Entering the scope object resets the counts of unnamed scopes, so that the
@@ -114,7 +112,6 @@ def build_towers(
             reuse=True if index else None,
             auxiliary_name_scope=False,
         )
-        before = len(graph.get_operations())
         with (
             scope,
             # The first tower has the names of a single one, so that a hook which
@@ -122,12 +119,7 @@ def build_towers(
             tf.compat.v1.name_scope(f"tower_{index}") if index else nullcontext(),
             tf.compat.v1.device(device_setter(device, VARIABLE_DEVICE)),
             tower_collections(index, shards[0], losses_are_added=losses_are_added),
-            variables.scope(index),
+            variables.scope(index) as local_variables,
         ):
-            results.append(build(index, shard))
-        own = graph.get_operations()[before:]
-        if index == 0:
-            first = own
-        else:
-            update_once(first, own, outputs(results[-1]))
+            results.append(build(shard, local_variables))
     return results

@@ -23,7 +23,6 @@ from hookbridge.loops.towers.averaged_updates import (
 from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
 from hookbridge.loops.towers.devices import device_setter, tower_devices
 from hookbridge.loops.towers.inputs import fetch_batches, split_any_batch, split_batch
-from hookbridge.loops.towers.shared import recorded_local_variables
 from hookbridge.loops.towers.spec import EVAL, TRAIN, TowerSpec
 
 # Values of `loss_reduction`: those of hookbridge, of TF 1 and of Keras.
@@ -201,10 +200,9 @@ class _Replicated:
             else:
                 shards, sizes = split_any_batch(batch, towers)
         built = build_towers(
-            lambda index, shard: self._tower(arguments, shard),
+            functools.partial(self._tower, arguments),
             shards,
             self.devices,
-            outputs=_computed,
             losses_are_added=not self.is_mean,
         )
         with tf.compat.v1.device(on_variables):
@@ -215,13 +213,15 @@ class _Replicated:
                 )
             return built[0].spec._replace(**self._merged(built, sizes))
 
-    def _tower(self, arguments: dict[str, Any], shard: Any) -> _Tower:
+    def _tower(
+        self, arguments: dict[str, Any], shard: Any, variables: list[Any]
+    ) -> _Tower:
         own = dict(arguments, features=shard[0])
         if "labels" in arguments:
             own["labels"] = shard[1]
         mode = own.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
-        with catch_updates(graph) as updates, recorded_local_variables() as variables:
+        with catch_updates(graph) as updates:
             spec = self.model_fn(**own)
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
@@ -271,18 +271,3 @@ def _as_tensor(value: Any) -> Any:
     """An input as a tensor; arrays become constants."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value
-
-
-def _computed(tower: _Tower) -> Any:
-    """The tensors of a tower that the steps compute."""
-    gradients = [
-        gradient
-        for update in tower.updates
-        for gradient, _ in update.pairs
-        if gradient is not None
-    ]
-    spec = tower.spec
-    is_own = isinstance(spec, TowerSpec)
-    metrics = dict(spec.metrics) if is_own else spec.eval_metric_ops
-    outputs = (spec.loss, spec.predictions, metrics)
-    return gradients, [each for each in outputs if each is not None]

@@ -1,8 +1,7 @@
-"""Gives every tower the first tower's variables, and their updates once."""
+"""Gives every tower the first tower's variables and their updates."""
 
 from __future__ import annotations
 
-import collections
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,69 +9,90 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.patching import patched
+
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+UPDATES = ("Assign", "Scatter", "ResourceScatter")
 
 
 class SharedVariables:
-    """Records the variables of the first tower and hands them to the others.
+    """Gives the variables of the first tower, and their updates, to the others.
 
     `tf.compat.v1.get_variable` shares by name. But `tf.Variable` and the layers of a
     Keras 2 model make a new variable in each call. For these, the n-th creation in a
     tower gives the n-th variable of the first tower, as in `MirroredStrategy`. Each
     tower keeps its own local variables (those of metrics).
+
+    A model function may make its gradients wait for an update, such as a counter,
+    without the collection `UPDATE_OPS`. So the n-th update of a shared variable is the
+    first tower's too, but for those in a `tf.function`, `tf.cond` or `tf.while_loop`.
     """
 
     def __init__(self) -> None:
         self._recorded: list[Any] = []
         self._unnamed: list[Any] = []
+        self._updates: dict[tuple[str, Any], list[Any]] = {}
 
     @contextlib.contextmanager
-    def scope(self, index: int) -> Iterator[None]:
-        """The scope in which tower `index` is built; the first tower comes first."""
-        if index == 0:
-            with tf.variable_creator_scope(self._record):
-                yield
-            self._unnamed = [v for v in self._recorded if not _is_named(v)]
-            return
+    def scope(self, index: int) -> Iterator[list[Any]]:
+        """The scope in which tower `index` is built; the first tower comes first.
+
+        Yields the tower's local variables in the order of their creation, which the
+        graph's own list does not keep for Keras metrics.
+        """
+        graph = tf.compat.v1.get_default_graph()
+        operations = graph.get_operations()
+        own: list[Any] = []
         waiting = iter(self._unnamed)
 
-        def reuse(creator: Callable[..., Any], **kwargs: Any) -> Any:
-            if _is_local(kwargs):
-                return creator(**kwargs)
-            return _same(next(waiting, None), kwargs)
+        def make(creator: Callable[..., Any], **kwargs: Any) -> Any:
+            is_own = _is_local(kwargs)
+            if index and not is_own:
+                return _same(next(waiting, None), kwargs)
+            variable = creator(**kwargs)
+            (own if is_own else self._recorded).append(variable)
+            return variable
 
-        with tf.variable_creator_scope(reuse):
-            yield
+        with tf.variable_creator_scope(make):
+            if index:
+                with self._first_updates(graph, operations):
+                    yield own
+            else:
+                yield own
+        if index == 0:
+            self._unnamed = [v for v in self._recorded if not _is_named(v)]
+            made = graph.get_operations()[len(operations) :]
+            initializers = {variable.initializer for variable in self._recorded}
+            for op in made:
+                if op not in initializers and (key := _updated(op.type, op.inputs)):
+                    self._updates.setdefault(key, []).append(op)
         names = [variable.op.name for variable in waiting]
-        if names:
+        if index and names:
             raise errors.InvalidArgumentError(
                 f"Tower {index} did not make the variables {names} that tower 0 made; "
                 "expected the same variables in each tower. Make a variable in each "
                 "call of the model function, or use `tf.compat.v1.get_variable`."
             )
 
-    def _record(self, creator: Callable[..., Any], **kwargs: Any) -> Any:
-        variable = creator(**kwargs)
-        if not _is_local(kwargs):
-            self._recorded.append(variable)
-        return variable
+    def _first_updates(self, graph: Any, before: Sequence[Any]) -> Any:
+        """A context in which an update of a shared variable is the first tower's."""
+        original = compat.private("create_op")
+        shared = {op for op in before if op.type in VARIABLES}
+        waiting = {key: iter(ops) for key, ops in self._updates.items()}
 
+        def create(op_type: str, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            key = _updated(op_type, inputs)
+            if key is None or key[1] not in shared:
+                return original(graph, op_type, inputs, *args, **kwargs)
+            op = next(waiting.get(key, iter(())), None)
+            if op is None:
+                raise errors.InvalidArgumentError(
+                    f"A tower updates the variable `{key[1].name}` more often than "
+                    "tower 0; expected the same updates in each tower."
+                )
+            return op
 
-@contextlib.contextmanager
-def recorded_local_variables() -> Iterator[list[Any]]:
-    """The local variables made in the context, in the order of their creation.
-
-    The graph's own list does not keep this order for Keras metrics.
-    """
-    variables: list[Any] = []
-
-    def record(creator: Callable[..., Any], **kwargs: Any) -> Any:
-        variable = creator(**kwargs)
-        if _is_local(kwargs):
-            variables.append(variable)
-        return variable
-
-    with tf.variable_creator_scope(record):
-        yield variables
+        return patched(graph, **{original.__name__: create})
 
 
 def _is_local(kwargs: dict[str, Any]) -> bool:
@@ -122,88 +142,9 @@ def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
     return variable
 
 
-VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-UPDATES = ("Assign", "Scatter", "ResourceScatter")
-
-
-def update_once(first: Sequence[Any], own: Sequence[Any], outputs: Any) -> None:
-    """Makes a tower wait for the first tower's updates instead of its own.
-
-    A model function may make its gradients wait for an update, such as a counter,
-    without the collection `UPDATE_OPS`. Each tower would then update the shared
-    variable. Updates in a `tf.function`, `tf.cond` or `tf.while_loop` are not found.
-
-    `first` and `own` are the operations of the first tower and of this one, in the
-    order of their creation, and `outputs` the tensors of this one that steps compute.
-    """
-    mine = set(own)
-    updates = _updates(op for op in own if _variable(op) not in mine)
-    if not updates:
-        return
-    instead = _counterparts(_updates(first), updates)
-    todo = [
-        getattr(tensor, "op", tensor)
-        for tensor in tf.nest.flatten(outputs, expand_composites=True)
-    ]
-    visited: set[Any] = set()
-    while todo:
-        op = todo.pop()
-        if op not in mine or op in visited:
-            continue
-        visited.add(op)
-        if any(control in instead for control in op.control_inputs):
-            _wait_for(op, [_once(control, instead) for control in op.control_inputs])
-        for tensor in op.inputs:
-            if tensor.op in instead:
-                raise _refused(tensor.op)
-        todo += [*op.control_inputs, *(tensor.op for tensor in op.inputs)]
-
-
-def _variable(op: Any) -> Any:
-    """The variable that the operation changes; None if it changes none."""
-    if op.type.startswith(UPDATES) and op.inputs:
-        variable = op.inputs[0].op
-        if variable.type in VARIABLES:
-            return variable
+def _updated(op_type: str, inputs: Sequence[Any]) -> tuple[str, Any] | None:
+    """The type of an update and the variable that it changes; None for other ops."""
+    is_update = op_type.startswith(UPDATES) and inputs
+    if is_update and inputs[0].op.type in VARIABLES:
+        return op_type, inputs[0].op
     return None
-
-
-def _updates(ops: Any) -> dict[Any, list[Any]]:
-    """The updates by type and variable, in the order of their creation."""
-    groups = collections.defaultdict(list)
-    for op in ops:
-        variable = _variable(op)
-        if variable is not None:
-            groups[op.type, variable.name].append(op)
-    return groups
-
-
-def _counterparts(first: Any, own: Any) -> dict[Any, Any]:
-    """The first tower's update for each update of a tower; None if it has none."""
-    instead: dict[Any, Any] = {}
-    for key, ops in own.items():
-        # Matched from the end: the first tower may have one more, the initializer.
-        firsts = [None] * len(ops) + first.get(key, [])
-        instead.update(zip(ops, firsts[-len(ops) :], strict=True))
-    return instead
-
-
-def _once(control: Any, instead: dict[Any, Any]) -> Any:
-    replacement = instead.get(control, control)
-    if replacement is None:
-        raise _refused(control)
-    return replacement
-
-
-def _wait_for(op: Any, control_inputs: list[Any]) -> None:
-    compat.private("remove_control_inputs")(op)
-    compat.private("add_control_inputs")(op, control_inputs)
-
-
-def _refused(op: Any) -> Exception:
-    return errors.InvalidArgumentError(
-        f"The towers compute with the variable `{_variable(op).name}` after "
-        f"`{op.name}` changed it; expected updates that run once for all towers. Put "
-        "the update into `tf.compat.v1.GraphKeys.UPDATE_OPS` or into the train op, "
-        "for example `tf.group(update, optimizer.minimize(...))`."
-    )
