@@ -128,20 +128,13 @@ class JobEnd:
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
 
-    def marked(self) -> Ending | None:
-        """What a chief has written into the marker since this object was made."""
-        text = read_marker(self._model_dir)
-        return None if text in (None, self._before) else _ending(str(text))
-
     def over_with(self) -> Ending | None:
         """How the job has ended, even if that was before this object was made."""
         self._chief.look()
+        text = read_marker(self._model_dir)
         waited = time.monotonic() - self._began
-        if marked := self.marked():
-            return marked
-        if self._before is None or self._chief.arrivals or waited <= self._late_secs:
-            return None
-        return _ending(self._before)
+        is_late = not self._chief.arrivals and waited > self._late_secs
+        return _ending(text) if text and (text != self._before or is_late) else None
 
     def check(self) -> None:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""

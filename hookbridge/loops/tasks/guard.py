@@ -1,8 +1,8 @@
 """Ends the tasks of a local cluster if their launcher was killed before it did so.
 
 The launcher starts this file as a process of its own and writes to its input: `PID` for
-a process group that it has started, `-PID` for a group that is empty, `done` at its own
-end. An input that ends without `done` means that the launcher was killed.
+a process group that it has started, `-PID` for a group that is empty. At its own end it
+kills this process: an input that ends means that the launcher was killed.
 
 On Linux the system itself sends SIGTERM to a task whose launcher has died, also if the
 guard is killed too. The guard ends what the tasks have started, and who does not end.
@@ -48,7 +48,7 @@ class Guard:
 
     def close(self) -> None:
         """Ends the guard: the launcher has ended all tasks itself."""
-        self._write("done")
+        self._process.kill()
         with contextlib.suppress(OSError):
             self._process.communicate()
 
@@ -67,18 +67,12 @@ def end_with_launcher(launcher: int) -> None:
             os._exit(128 + signal.SIGTERM)
 
 
-def has_members(group: int) -> bool:
-    """Whether a process group has any process."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, 0)
-        return True
-    return False
-
-
-def send(group: int, number: int) -> None:
-    """Sends a signal to a process group, if it is not empty."""
+def send(group: int, number: int) -> bool:
+    """Sends a signal to a process group, or 0 for none; returns whether it has any."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
+        return True
+    return False
 
 
 def main(grace_secs: float) -> None:
@@ -88,8 +82,6 @@ def main(grace_secs: float) -> None:
     groups: set[int] = set()
     for line in sys.stdin:
         word = line.strip()
-        if word == "done":
-            return
         if word.startswith("-"):
             groups.discard(int(word[1:]))
         else:
@@ -102,7 +94,7 @@ def main(grace_secs: float) -> None:
             # it has saved.
             _terminate_children(group)
     deadline = time.monotonic() + grace_secs
-    while any(map(has_members, groups)) and time.monotonic() < deadline:
+    while any(send(group, 0) for group in groups) and time.monotonic() < deadline:
         time.sleep(POLL_SECS)
     for group in groups:
         send(group, signal.SIGKILL)

@@ -52,5 +52,5 @@ class LocalTask:
         """Whether the task and its process group have ended; True only once."""
         if self.is_empty or self.exit_code is None:
             return False
-        self.is_empty = not guard_lib.has_members(self.process.pid)
+        self.is_empty = not guard_lib.send(self.process.pid, 0)
         return self.is_empty

@@ -42,46 +42,60 @@ def catch_updates(graph: Any) -> Iterator[list[Update]]:
     caught: list[Update] = []
     thread = threading.get_ident()
 
-    def is_here() -> bool:
-        return (
-            threading.get_ident() == thread
-            and tf.compat.v1.get_default_graph() is graph
+    def defer(apply: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        name_scope = graph.get_name_scope()
+        done = tf.no_op(name="deferred_update")
+        caught.append(
+            Update(
+                apply=apply,
+                pairs=list(grads_and_vars),
+                args=args,
+                kwargs=kwargs,
+                done=done,
+                variable_scope=tf.compat.v1.get_variable_scope(),
+                name_scope=name_scope,
+            )
         )
+        return done
 
     with contextlib.ExitStack() as stack:
 
-        def replace(cls: Any, method: str, make: Callable[..., Any]) -> None:
-            patch = InstanceMethods(cls, {method: make(vars(cls)[method], is_here)})
+        def replace(cls: Any, method: str, instead: Callable[..., Any]) -> None:
+            original = vars(cls).get(method)
+            if original is None:
+                return
+
+            @functools.wraps(original)
+            def replaced(self: Any, *args: Any, **kwargs: Any) -> Any:
+                is_here = tf.compat.v1.get_default_graph() is graph
+                if not is_here or threading.get_ident() != thread:
+                    return original(self, *args, **kwargs)
+                return instead(original.__get__(self), *args, **kwargs)
+
+            patch = InstanceMethods(cls, {method: replaced})
             patch.install()
             stack.callback(patch.remove)
-
-        catching = functools.partial(_catching, caught)
-
-        def defined(cls: Any) -> None:
-            if "apply_gradients" in vars(cls):
-                replace(cls, "apply_gradients", catching)
 
         # The classes that update variables of a v1 graph, and those that cannot.
         bases: list[Any] = [tf.compat.v1.train.Optimizer]
         for keras in compat.keras_flavours():
             if compat.is_keras3(keras):
                 for cls in keras.optimizers.Optimizer.__mro__:
-                    if "apply" in vars(cls):
-                        replace(cls, "apply", _refusing)
+                    replace(cls, "apply", _refuse)
             else:
                 bases += [keras.optimizers.Optimizer, keras.optimizers.legacy.Optimizer]
-        for cls in {c for base in bases for c in _with_own(base, "apply_gradients")}:
-            replace(cls, "apply_gradients", catching)
+        for cls in {cls for base in bases for cls in _with_subclasses(base)}:
+            replace(cls, "apply_gradients", defer)
         for base in bases:
-            stack.enter_context(_told_of_subclasses(base, defined))
+            made = functools.partial(replace, method="apply_gradients", instead=defer)
+            stack.enter_context(_told_of_subclasses(base, made))
         yield caught
 
 
-def _with_own(base: Any, method: str) -> Iterator[Any]:
-    if method in vars(base):
-        yield base
+def _with_subclasses(base: Any) -> Iterator[Any]:
+    yield base
     for sub in base.__subclasses__():
-        yield from _with_own(sub, method)
+        yield from _with_subclasses(sub)
 
 
 @contextlib.contextmanager
@@ -100,47 +114,13 @@ def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None
         yield
 
 
-def _refusing(
-    original: Callable[..., Any], is_here: Callable[[], bool]
-) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_here():
-            return original(self, *args, **kwargs)
-        raise errors.RefusedError(
-            f"Received the Keras 3 optimizer `{type(self).__name__}`, which cannot "
-            "update the variables of a v1 graph; expected an optimizer of "
-            f"`tf.compat.v1.train`, or of {compat.KERAS_2}.",
-            see="towers",
-        )
-
-    return apply
-
-
-def _catching(
-    caught: list[Update], original: Callable[..., Any], is_here: Callable[[], bool]
-) -> Callable[..., Any]:
-    def apply_gradients(
-        self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        if not is_here():
-            return original(self, grads_and_vars, *args, **kwargs)
-        name_scope = tf.compat.v1.get_default_graph().get_name_scope()
-        done = tf.no_op(name="deferred_update")
-        caught.append(
-            Update(
-                apply=original.__get__(self),
-                pairs=list(grads_and_vars),
-                args=args,
-                kwargs=kwargs,
-                done=done,
-                variable_scope=tf.compat.v1.get_variable_scope(),
-                name_scope=name_scope,
-            )
-        )
-        return done
-
-    return apply_gradients
+def _refuse(apply: Any, *args: Any, **kwargs: Any) -> Any:
+    raise errors.RefusedError(
+        f"Received the Keras 3 optimizer `{type(apply.__self__).__name__}`, which "
+        "cannot update the variables of a v1 graph; expected an optimizer of "
+        f"`tf.compat.v1.train`, or of {compat.KERAS_2}.",
+        see="towers",
+    )
 
 
 def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.ops import ancestors
-from hookbridge.loops.towers.devices import device_setter
 from hookbridge.loops.towers.shared import SharedVariables
 from hookbridge.patching import patched
 
@@ -117,7 +116,9 @@ def build_towers(
             # The first tower has the names of a single one, so that a hook which
             # fetches `"hidden/Relu:0"` works with any number of towers.
             tf.compat.v1.name_scope(f"tower_{index}") if index else nullcontext(),
-            tf.compat.v1.device(device_setter(device, VARIABLE_DEVICE)),
+            tf.compat.v1.device(
+                tf.compat.v1.train.replica_device_setter(1, VARIABLE_DEVICE, device)
+            ),
             tower_collections(index, shards[0], losses_are_added=losses_are_added),
             variables.scope(index) as local_variables,
         ):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.arguments import instance, positive, shown
 
-VARIABLE_OPS = (
-    *("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"),
-    *("HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"),
-)
 # A session makes all its logical devices when it starts.
 MOST_TOWERS = 1024
 
@@ -129,22 +125,3 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
         1 + max(indices, default=0), config.device_count["CPU"]
     )
     return config
-
-
-def device_setter(tower_device: str, variable_device: str) -> Callable[[Any], str]:
-    """A device function: variables on `variable_device`, other ops on `tower_device`.
-
-    A `tf.device` in the code inside wins. `tf.compat.v1.train.replica_device_setter`
-    works in the same way, but only with parameter servers, not with local devices.
-    """
-    import tensorflow as tf
-
-    variables = tf.DeviceSpec.from_string(variable_device)
-    others = tf.DeviceSpec.from_string(tower_device)
-
-    def place(op: Any) -> str:
-        base = variables if op.type in VARIABLE_OPS else others
-        merged = base.make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
-        return str(merged.to_string())
-
-    return place

@@ -21,7 +21,7 @@ from hookbridge.loops.towers.averaged_updates import (
     catch_updates,
 )
 from hookbridge.loops.towers.build import VARIABLE_DEVICE, build_towers
-from hookbridge.loops.towers.devices import device_setter, tower_devices
+from hookbridge.loops.towers.devices import tower_devices
 from hookbridge.loops.towers.inputs import fetch_batches, split_any_batch, split_batch
 from hookbridge.loops.towers.spec import EVAL, TRAIN, TowerSpec
 
@@ -189,9 +189,8 @@ class _Replicated:
     def __call__(self, arguments: dict[str, Any]) -> Any:
         mode = arguments.get("mode", TRAIN)
         towers = len(self.devices)
-        on_variables = device_setter(VARIABLE_DEVICE, VARIABLE_DEVICE)
         sizes: list[Any] | None = None
-        with tf.compat.v1.device(on_variables):
+        with tf.device(VARIABLE_DEVICE):
             batch = tf.nest.map_structure(
                 _as_tensor, (arguments["features"], arguments.get("labels"))
             )
@@ -205,7 +204,7 @@ class _Replicated:
             self.devices,
             losses_are_added=not self.is_mean,
         )
-        with tf.compat.v1.device(on_variables):
+        with tf.device(VARIABLE_DEVICE):
             if mode == TRAIN:
                 apply_averaged(
                     [tower.updates for tower in built],
