@@ -220,24 +220,21 @@ class SessionCluster:
         stop = MemberHook(group, joins=False)
         folder = options.get("checkpoint_dir")
         with ending_together(group, folder and str(folder), self._leave):
-            with stop_of_all(group):
-                options["scaffold"] = gated(options.get("scaffold"), group)
-                try:
-                    group.connect(self.target)
-                    session = training_session(
-                        [StepEndHook(group), *hooks, stop],
-                        master=self.target,
-                        is_chief=self.is_chief,
-                        config=self.session_config(config),
-                        **options,
-                    )
-                except GroupStopped:
-                    session = None
-            if session is None:
+            options["scaffold"] = gated(options.get("scaffold"), group)
+            try:
+                group.connect(self.target)
+                session = training_session(
+                    [StepEndHook(group), *hooks, stop],
+                    master=self.target,
+                    is_chief=self.is_chief,
+                    config=self.session_config(config),
+                    **options,
+                )
+            except GroupStopped:
                 yield FinishedSession()
                 return
-            # The end of the session may fail too.
-            with stop_of_all(group), session, stop_of_all(group):
+            # The other tasks are told of an error before the session ends.
+            with session, stop_of_all(group):
                 yield session
 
     def _leave(self) -> None:

@@ -12,7 +12,6 @@ from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.arguments import instance
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.clusters.session_cluster import SessionCluster
-from hookbridge.loops.group_stop.around_session import stop_of_all
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
     checkpoints_until,
@@ -90,7 +89,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
     spec = train_spec._replace(hooks=tuple(hooks))
     target = own_target(config)
     leave = functools.partial(group.leave, target)
-    with ending_together(group, model_dir, leave), stop_of_all(group, target):
+    with ending_together(group, model_dir, leave, target):
         return estimator_lib.train_and_evaluate(estimator, spec, eval_spec)
     return None
 

@@ -105,11 +105,3 @@ class FinishedSession:
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("Run called even after should_stop requested.")
-
-
-def terminate(group: GroupStop) -> None:
-    """Stops the job if this is the chief, which saves for all; else only this task."""
-    if group.config.is_chief:
-        group.request("it received SIGTERM", exit_codes.PREEMPTED)
-    else:
-        group.stop_here("this task received SIGTERM", exit_codes.PREEMPTED)

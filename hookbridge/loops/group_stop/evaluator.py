@@ -21,7 +21,7 @@ from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.group_stop.around_session import (
     end_with,
     stop_is_no_error,
-    terminate,
+    stop_of_all,
 )
 from hookbridge.loops.group_stop.board import Ending, stop_job
 from hookbridge.loops.group_stop.member import LOST_SECS, GroupStop
@@ -45,49 +45,53 @@ def write_marker(model_dir: str, ending: Ending) -> None:
 
 
 @contextlib.contextmanager
-def marking(group: GroupStop, model_dir: str | None) -> Iterator[None]:
-    """Writes the marker at the end of the block, on the chief.
-
-    An error in the block is never replaced by an error of writing the marker. Nothing
-    is written without a folder.
-    """
-    writes = model_dir and group.config.cluster and group.config.is_chief
-    try:
-        yield
-    except BaseException as error:
-        if writes:
-            code = group.code or exit_codes.of_error(error)
-            try:
-                write_marker(str(model_dir), Ending(group.reason or "it failed", code))
-            except Exception as e:
-                logging.error("hookbridge: evaluators cannot be stopped: %s", e)
-        raise
-    if writes:
-        write_marker(str(model_dir), Ending(group.reason or "it ended", group.code))
-
-
-@contextlib.contextmanager
 def ending_together(
-    group: GroupStop, model_dir: str | None, leave: Callable[[], None]
+    group: GroupStop, model_dir: str | None, leave: Callable[[], None], target: str = ""
 ) -> Iterator[None]:
     """Around the training of a task: how it ends, and how it ends with the job.
 
-    SIGTERM ends it, `leave` is called after it, and the process ends if the job is not
-    done. Evaluators of `model_dir` see the end.
+    SIGTERM ends it, an error ends all tasks (`stop_of_all`), `leave` is called after
+    it, and the process ends if the job is not done. Evaluators of `model_dir` see that.
     """
     if model_dir:
         look = JobEnd(model_dir, group.config).over_with
         group.over_with = look
     try:
-        with (
-            on_sigterm(functools.partial(terminate, group)),
-            marking(group, model_dir),
-            stop_is_no_error(group),
-        ):
-            yield
+        with on_sigterm(functools.partial(_terminate, group)):
+            try:
+                with stop_is_no_error(group), stop_of_all(group, target):
+                    yield
+            except BaseException as error:
+                _mark(group, model_dir, error)
+                raise
+            _mark(group, model_dir)
     finally:
         leave()
     end_with(group.code, group.reason)
+
+
+def _terminate(group: GroupStop) -> None:
+    """Stops the job if this is the chief, which saves for all; else only this task."""
+    if group.config.is_chief:
+        group.request("it received SIGTERM", exit_codes.PREEMPTED)
+    else:
+        group.stop_here("this task received SIGTERM", exit_codes.PREEMPTED)
+
+
+def _mark(
+    group: GroupStop, model_dir: str | None, error: BaseException | None = None
+) -> None:
+    """Writes the marker on the chief; an error of writing never replaces `error`."""
+    if not (model_dir and group.config.cluster and group.config.is_chief):
+        return
+    code = group.code or (exit_codes.of_error(error) if error else exit_codes.DONE)
+    reason = group.reason or ("it failed" if error else "it ended")
+    try:
+        write_marker(model_dir, Ending(reason, code))
+    except Exception as e:
+        if error is None:
+            raise
+        logging.error("hookbridge: evaluators cannot be stopped: %s", e)
 
 
 def read_marker(model_dir: str) -> str | None:

@@ -183,20 +183,17 @@ class GroupStop:
             return
         self.over.set()
         if self._board is None and target and not self.stopped:
-            self._board = self._board_of_servers(target)
+            deadline = time.monotonic() + LEAVING_SECS
+            # They may begin later than this process.
+            while not self.servers_listen() and time.monotonic() < deadline:
+                time.sleep(0.2)
+            if self.servers_listen():
+                self._board = StopBoard(target, self.config)
         # After an error a server may be gone. Then calls would not return, so the
         # connection stays open.
         if self._board is not None and self.error is None:
             self._board.leave(self.code)
             self._board.close()
-
-    def _board_of_servers(self, target: str) -> StopBoard | None:
-        deadline = time.monotonic() + LEAVING_SECS
-        while not self.servers_listen():  # they may begin later than this process
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(0.2)
-        return StopBoard(target, self.config)
 
     def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
         """The error about tasks that are gone."""
