@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import re
 import threading
 import time
 from typing import Any
@@ -16,11 +17,10 @@ from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.arguments import lasting, seconds
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.clusters.strategy_server import (
+from hookbridge.loops.clusters.serve import (
     PROTOCOL,
-    serve,
+    serve_strategy,
     servers,
-    shorten_log,
     tell_servers,
 )
 from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, named
@@ -31,6 +31,12 @@ POLL_SECS = 0.5
 START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
+# What the coordinator logs about each step that fails because of a lost server, and
+# about others that fail with it.
+_LOST_SERVER = re.compile(
+    r"(?s)(Remote function on worker|error when processing closure).*"
+    r"(remote target /job:ps/|This derived error is ignored)"
+)
 
 
 def parameter_server_strategy(
@@ -95,9 +101,9 @@ def parameter_server_strategy(
     exit_codes.use_for_errors()
     check_own_port(config)
     if config.task_type != "chief":
-        serve(config, start_secs=start_secs)
+        serve_strategy(config, start_secs=start_secs)
     _wait_for_servers(config, start_secs)
-    shorten_log()
+    _shorten_log()
     _follow_workers(config, lost_secs)
     if stop_on_sigterm:
         stack = contextlib.ExitStack()
@@ -179,3 +185,8 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     atexit.register(end)
+
+
+def _shorten_log() -> None:
+    """Hides the records about a lost server: the error of `fit` names it."""
+    tf.get_logger().addFilter(lambda r: not _LOST_SERVER.search(r.getMessage()))

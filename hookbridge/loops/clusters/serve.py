@@ -1,22 +1,35 @@
-"""A task that serves until the job is over."""
+"""Tasks that serve until the job is over, in a session cluster or a strategy."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import math
+import os
 import threading
 import time
 from collections.abc import Sequence
+from typing import NoReturn
 
 import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors, exit_codes
+from hookbridge.adapters.parameter_server.exit import exit_code
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import Ending, Notes, left_note, stop_job
+from hookbridge.exit_threads import ExitThreads
+from hookbridge.loops.group_stop.around_session import end_with
+from hookbridge.loops.group_stop.board import (
+    CALL_MS,
+    Ending,
+    Notes,
+    left_note,
+    stop_job,
+)
 from hookbridge.loops.tasks.jobs import trainers
 from hookbridge.loops.tasks.ports import Liveness, Task, is_listening, named
-from hookbridge.loops.tasks.server import own_device
+from hookbridge.loops.tasks.server import own_device, start_server
 from hookbridge.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.2
@@ -27,6 +40,9 @@ LOOK_SECS = 2.0
 AFTER_CHIEF_ALIVE_SECS = 90.0
 AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0
+# How long the chief of a strategy may be out of reach before its servers end.
+LOST_SECS = 2.0
+PROTOCOL = "grpc"
 
 
 def serve(
@@ -128,3 +144,55 @@ def _check(
             f"{named(config, tasks)}. Start them, with the same "
             "TF_CONFIG['cluster'], unless the job is over."
         )
+
+
+def servers(config: ClusterConfig) -> list[Task]:
+    """The tasks that serve."""
+    return [
+        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
+    ]
+
+
+def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
+    """Serves a strategy until its chief is gone; then ends the process."""
+    # A worker may hold a thread of another task while it waits for a variable: with
+    # fewer threads servers could deadlock.
+    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
+    options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
+    server = start_server(config, options)
+    try:
+        ending = until_left(
+            config, server.target, [config.chief], LOST_SECS, start_secs
+        )
+        while is_listening(config, *config.chief):  # the end of its process needs us
+            time.sleep(POLL_SECS)
+    except errors.TaskLostError as e:
+        ending = Ending(str(e), exit_codes.LOST)
+    end_with(ending.code, ending.reason)
+    del server
+    raise SystemExit(exit_codes.DONE)
+
+
+def tell_servers(config: ClusterConfig, tasks: Sequence[Task]) -> None:
+    """Tells servers the exit code of this process, the chief, at its end.
+
+    A server that is not told, because the chief was killed, ends as one that lost it.
+    """
+
+    def tell(code: int, job: str, index: int) -> None:
+        if is_listening(config, job, index):
+            target = f"{PROTOCOL}://{config.cluster[job][index]}"
+            with (
+                contextlib.suppress(tf.errors.OpError, RuntimeError),
+                contextlib.closing(
+                    Notes(target, f"/job:{job}/task:{index}", open_ms=CALL_MS)
+                ) as notes,
+            ):
+                notes.write(left_note(*config.chief), code)
+
+    def tell_all() -> None:
+        calls = [functools.partial(tell, exit_code(), *task) for task in tasks]
+        threads.run(calls, time.monotonic() + CALL_MS / 1000)
+
+    threads = ExitThreads(len(tasks))
+    atexit.register(tell_all)
