@@ -119,7 +119,15 @@ def replicate_model_fn(
             f"Received batches={shown(batches)}; expected 'split' or 'fetch'."
         )
     chosen = tower_devices(num_towers, devices)
-    signature = _signature(model_fn)
+    signature = inspect.signature(model_fn)
+    kinds = {p.kind for p in signature.parameters.values()}
+    is_open = kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    if "features" not in signature.parameters and not is_open:
+        raise errors.InvalidArgumentError(
+            f"`model_fn` has the signature `{signature}`; expected an Estimator's "
+            "`model_fn(features, labels, mode, params, config)`, with any of the last "
+            "four arguments."
+        )
     share = fetch_batches if batches == "fetch" else split_batch
     replica = _Replicated(model_fn, chosen, is_mean, share)
 
@@ -152,21 +160,6 @@ def TowerOptimizer(optimizer: Any) -> Any:
             "`tf.compat.v1.train.AdamOptimizer()`, or a function that returns one."
         )
     return result
-
-
-def _signature(model_fn: Callable[..., Any]) -> inspect.Signature:
-    """The arguments of a model function."""
-    signature = inspect.signature(model_fn)
-    some = signature.parameters.values()
-    if "features" not in signature.parameters and not any(
-        p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in some
-    ):
-        raise errors.InvalidArgumentError(
-            f"`model_fn` has the signature `{signature}`; expected an Estimator's "
-            "`model_fn(features, labels, mode, params, config)`, with any of the last "
-            "four arguments."
-        )
-    return signature
 
 
 class _Tower(NamedTuple):
