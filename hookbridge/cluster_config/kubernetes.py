@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from hookbridge import exit_codes
+from hookbridge.cluster_config.job_config import JOBS
 from hookbridge.cluster_config.job_order import PORT, JobOrder, Replicas
 
 # A TFJob's controller knows the container by this name.
@@ -13,12 +14,7 @@ _CONTAINER = "tensorflow"
 _MODEL_VOLUME = "model"
 # The label that nodes in the cloud have.
 _MACHINE_LABEL = "node.kubernetes.io/instance-type"
-_TFJOB_NAMES = {
-    "chief": "Chief",
-    "worker": "Worker",
-    "ps": "PS",
-    "evaluator": "Evaluator",
-}
+_TFJOB_NAMES = dict(zip(JOBS, ("Chief", "Worker", "PS", "Evaluator"), strict=True))
 # How often the pods of a Job may be started again after an exit code of 128 or above.
 _RETRIES = 1000
 _INDEX = "TASK_INDEX"

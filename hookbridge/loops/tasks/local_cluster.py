@@ -151,10 +151,9 @@ class LocalCluster:
                     if not received:
                         tasks.append(self._start(config, words, outputs))
                         guard.watch(tasks[-1].process.pid)
-                return _wait(tasks, outputs, received, self.grace_secs, guard)
+                return _wait(tasks, outputs, received, guard)
             finally:
-                # After a signal, `_wait` has given the tasks their time already.
-                _end(tasks, outputs, 0.0 if received else self.grace_secs)
+                _end(tasks, outputs, received, self.grace_secs)
                 guard.close()
                 outputs.close()
 
@@ -169,42 +168,34 @@ def free_ports(count: int) -> list[int]:
 
 
 def _wait(
-    tasks: list[LocalTask],
-    outputs: Outputs,
-    received: list[int],
-    grace_secs: float,
-    guard: Guard,
+    tasks: list[LocalTask], outputs: Outputs, received: list[int], guard: Guard
 ) -> int:
-    deadline: float | None = None
     trained: float | None = None
     while True:
         codes = [task.exit_code for task in tasks]
         for task in tasks:
             if task.look_whether_empty():
                 guard.forget(task.process.pid)
-        failed = next((code for code in codes if code), None)
         if received:
-            # The signal was passed on; tasks get time to save before they are killed.
-            deadline = deadline or time.monotonic() + grace_secs
-            if None not in codes or time.monotonic() > deadline:
-                return 128 + received[0]
-        elif failed is not None:
+            return 128 + received[0]
+        if failed := next(filter(None, codes), None):
             return failed
-        elif None not in codes:
+        if None not in codes:
             return 0
-        elif all(task.serves or task.exit_code is not None for task in tasks):
+        if all(task.serves or task.exit_code is not None for task in tasks):
             trained = trained or time.monotonic()
             if time.monotonic() - trained > SERVING_SECS:
                 return 0
         outputs.wait(POLL_SECS)
 
 
-def _end(tasks: list[LocalTask], outputs: Outputs, grace_secs: float) -> None:
+def _end(
+    tasks: list[LocalTask], outputs: Outputs, received: list[int], grace_secs: float
+) -> None:
     """Ends tasks that still run: with SIGTERM first, then with SIGKILL."""
-    if grace_secs:
+    if not received:  # else they have got a signal, and need their time to save
         for task in tasks:
-            if task.exit_code is None:
-                task.send(signal.SIGTERM)
+            task.send(signal.SIGTERM)
     deadline = time.monotonic() + grace_secs
     while time.monotonic() < deadline and any(t.exit_code is None for t in tasks):
         outputs.wait(POLL_SECS)
@@ -227,8 +218,7 @@ def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
         received.append(number)
         passed_on = number if number == signal.SIGINT else signal.SIGTERM
         for task in tasks:
-            if task.exit_code is None:
-                task.send(passed_on)
+            task.send(passed_on)
 
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread can take signals
