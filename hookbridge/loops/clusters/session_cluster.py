@@ -29,8 +29,7 @@ from hookbridge.loops.group_stop.member import (
     GroupStop,
     GroupStopped,
 )
-from hookbridge.loops.tasks import jobs
-from hookbridge.loops.tasks.jobs import check_roles, trainers
+from hookbridge.loops.tasks.jobs import check_roles, config_of, trainers
 from hookbridge.loops.tasks.ports import check_own_port
 from hookbridge.loops.tasks.server import own_device, start_server, task_session_config
 
@@ -125,7 +124,7 @@ class SessionCluster:
           errors.InvalidArgumentError: such a cluster or task cannot exist; the
             message names the flag.
         """
-        config = jobs.config_of(ps_hosts, worker_hosts, job_name, task_index)
+        config = config_of(ps_hosts, worker_hosts, job_name, task_index)
         return cls(config, **options)
 
     @property
