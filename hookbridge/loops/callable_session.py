@@ -75,8 +75,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         """As `tf.compat.v1.Session.run`."""
         call = None
         if options is None or not options.ByteSize():
-            feed_dict = _without_copies(feed_dict) if feed_dict else {}
-            call = self._callable(fetches, feed_dict)
+            call = self._callable(fetches, feed_dict or {})
         if call is None:
             return super().run(fetches, feed_dict, options, run_metadata)
         result = compat.private("session_do_call")(self, call)
@@ -93,12 +92,18 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         self, fetches: Any, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
         steps = self._steps
-        is_usual = type(feeds) is dict and all(isinstance(t, tf.Tensor) for t in feeds)
-        if steps is None or not is_usual:
+        if steps is None or type(feeds) is not dict:
             return None
         try:
+            if any(type(tensor) is str for tensor in feeds):
+                # A learning rate that a callback sets is fed under both, so that a
+                # hook which feeds it too is found.
+                find = self.graph.as_graph_element
+                feeds = {find(t, allow_operation=False): v for t, v in feeds.items()}
             key = (structure_key(fetches), *map(id, feeds))
-        except UnknownStructureError:
+        except (UnknownStructureError, KeyError, ValueError, TypeError):
+            return None  # `run` raises what is a mistake
+        if not all(isinstance(tensor, tf.Tensor) for tensor in feeds):
             return None
         step: _Step | None = steps.get(key)
         if step is not None:
@@ -163,20 +168,6 @@ class _Step:
             return mapper.build_results([None if op else next(results) for op in is_op])
 
         return run
-
-
-def _without_copies(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Feeds without the names of tensors that are fed the same value themselves.
-
-    A learning rate that a callback overrides is fed under both, so that a hook which
-    feeds it too is found.
-    """
-    names = [key for key in feeds if type(key) is str]
-    if not names:
-        return feeds
-    fed = {k.name: value for k, value in feeds.items() if isinstance(k, tf.Tensor)}
-    copies = {name for name in names if fed.get(name, feeds) is feeds[name]}
-    return {k: v for k, v in feeds.items() if type(k) is not str or k not in copies}
 
 
 def _converted(value: Any, dtype: Any) -> Any:
