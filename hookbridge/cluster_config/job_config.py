@@ -49,9 +49,9 @@ def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
     check("parameterServerCount", servers or not workers, shared)
     one = "0 or 1: each evaluator evaluates every checkpoint"
     check("evaluatorCount", evaluators < 2, one)
-    machines = (value.get(key, "") for key in _TYPES)
+    types = (value.get(key, "") for key in _TYPES)
     numbers = dict(zip(JOBS, (1, *counts), strict=True))
-    return numbers, dict(zip(JOBS, machines, strict=True))
+    return numbers, dict(zip(JOBS, types, strict=True))
 
 
 def _read(path: str) -> dict[str, str]:
