@@ -188,9 +188,6 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "devices=None; expected a list of device names": call(
         hb.loops.session_config, None
     ),
-    "`base={'a': 1}` of type `dict`; expected a .*ConfigProto": call(
-        hb.loops.session_config, ["/cpu:0"], base={"a": 1}
-    ),
     "`model_dir=5` of type `int`; expected a path": lambda _: next(
         hb.loops.checkpoints_until_stop(5)  # type: ignore[arg-type]
     ),

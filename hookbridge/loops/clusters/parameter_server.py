@@ -46,7 +46,6 @@ def parameter_server_strategy(
     guests: Any = (),
     start_secs: float = START_SECS,
     lost_secs: float = WORKERS_LOST_SECS,
-    stop_on_sigterm: bool = True,
 ) -> Any:
     """Starts this task in its role, and makes the strategy on the chief.
 
@@ -57,7 +56,10 @@ def parameter_server_strategy(
         model.fit(..., callbacks=hb.as_callbacks([...]))
 
     A `worker` or `ps` serves until the chief's process has ended in any way, and then
-    ends its own process. The chief waits until every server listens.
+    ends its own process. The chief waits until every server listens. There the first
+    SIGTERM stops the running `fit` with guests of `as_callbacks` after the current
+    step: every `end` and `on_train_end` still runs, so `CheckpointSaverHook` saves. The
+    processes of the job then end with 143. The second has its usual effect.
 
     Args:
       config: the cluster; None reads `TF_CONFIG`. Without `TF_CONFIG` this process
@@ -70,10 +72,6 @@ def parameter_server_strategy(
       lost_secs: how long all workers may be away at once. After that, a `fit` with
         guests of `as_callbacks` that waits for a step ends with a `ClusterError`;
         TensorFlow alone waits an hour.
-      stop_on_sigterm: on the chief, the first SIGTERM stops the running `fit` with
-        guests of `as_callbacks` after the current step: every `end` and
-        `on_train_end` still runs, so `CheckpointSaverHook` saves. The processes of
-        the job then end with 143. The second has its usual effect.
 
     Returns:
       The `tf.distribute.ParameterServerStrategy`, on the chief. Does not return on
@@ -105,10 +103,9 @@ def parameter_server_strategy(
     _wait_for_servers(config, start_secs)
     _shorten_log()
     _follow_workers(config, lost_secs)
-    if stop_on_sigterm:
-        stack = contextlib.ExitStack()
-        stack.enter_context(on_sigterm(PREEMPTED.set))
-        atexit.register(stack.close)
+    stack = contextlib.ExitStack()
+    stack.enter_context(on_sigterm(PREEMPTED.set))
+    atexit.register(stack.close)
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(dict(config.cluster)),
         task_type="chief",

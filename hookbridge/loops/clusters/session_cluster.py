@@ -31,7 +31,7 @@ from hookbridge.loops.group_stop.member import (
 )
 from hookbridge.loops.tasks.jobs import check_roles, config_of, trainers
 from hookbridge.loops.tasks.ports import check_own_port
-from hookbridge.loops.tasks.server import own_device, start_server, task_session_config
+from hookbridge.loops.tasks.server import own_device, start_server
 
 v1 = tf.compat.v1
 
@@ -169,7 +169,13 @@ class SessionCluster:
         Args:
           base: a `ConfigProto` to start from; it is not changed.
         """
-        return task_session_config(self.config, self._session_config, base)
+        merged = v1.ConfigProto(allow_soft_placement=True)
+        for each in (self._session_config, base):
+            if each is not None:
+                merged.MergeFrom(each)
+        if self.config.cluster and not merged.device_filters:
+            merged.device_filters.extend(["/job:ps", own_device(self.config)])
+        return merged
 
     def device_setter(self) -> Any:
         """A device function for `tf.compat.v1.device`.

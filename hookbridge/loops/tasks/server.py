@@ -37,17 +37,6 @@ def start_server(config: ClusterConfig, session_config: Any) -> Any:
     )
 
 
-def task_session_config(config: ClusterConfig, *bases: Any) -> Any:
-    """A `ConfigProto` of all `bases`; see `SessionCluster.session_config`."""
-    merged = v1.ConfigProto(allow_soft_placement=True)
-    for base in bases:
-        if base is not None:
-            merged.MergeFrom(base)
-    if config.cluster and not merged.device_filters:
-        merged.device_filters.extend(["/job:ps", own_device(config)])
-    return merged
-
-
 def answers(config: ClusterConfig, job: str, index: int) -> bool:
     """Whether a TensorFlow server of this task listens at its address.
 

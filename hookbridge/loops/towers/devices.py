@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.arguments import instance, positive, shown
+from hookbridge.arguments import positive, shown
 
 # A session makes all its logical devices when it starts.
 MOST_TOWERS = 1024
@@ -90,7 +90,7 @@ def check_devices(devices: Any) -> None:
             )
 
 
-def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
+def session_config(devices: Sequence[str]) -> Any:
     """A `ConfigProto` whose session has all of `devices`.
 
     The logical CPU devices belong to the session (`device_count`), so nothing in
@@ -98,30 +98,21 @@ def session_config(devices: Sequence[str], *, base: Any = None) -> Any:
 
     Args:
       devices: tower devices as `tower_devices` gives them.
-      base: a `tf.compat.v1.ConfigProto` to start from; it is not changed.
 
     Returns:
       A `tf.compat.v1.ConfigProto`.
 
     Raises:
-      errors.InvalidArgumentError: `devices` is no list of device names, or `base` is
-        no `ConfigProto`.
+      errors.InvalidArgumentError: `devices` is no list of device names.
     """
     import tensorflow as tf
 
     check_devices(devices)
-    if base is not None:
-        kind = tf.compat.v1.ConfigProto
-        instance("base", base, kind, "a `tf.compat.v1.ConfigProto`")
     config = tf.compat.v1.ConfigProto()
     # A read of a variable must run on the variable's device, even if the tower asked
     # for another device.
     config.allow_soft_placement = True
-    if base is not None:
-        config.MergeFrom(base)
     specs = [tf.DeviceSpec.from_string(device) for device in devices]
     indices = [s.device_index or 0 for s in specs if s.device_type == "CPU"]
-    config.device_count["CPU"] = max(
-        1 + max(indices, default=0), config.device_count["CPU"]
-    )
+    config.device_count["CPU"] = 1 + max(indices, default=0)
     return config
