@@ -113,20 +113,14 @@ class JobEnd:
     """Tells from outside a cluster whether its job is over.
 
     The chief may be away for `lost_secs` after it has been seen. If an earlier run has
-    ended in `model_dir`, a chief that was never seen is awaited for `late_secs`.
+    ended in `model_dir`, a chief that was never seen is awaited for `LATE_SECS`.
     """
 
     def __init__(
-        self,
-        model_dir: str,
-        config: ClusterConfig,
-        *,
-        lost_secs: float = LOST_SECS,
-        late_secs: float = LATE_SECS,
+        self, model_dir: str, config: ClusterConfig, *, lost_secs: float = LOST_SECS
     ) -> None:
         self._model_dir = model_dir
         self._lost_secs = seconds("lost_secs", lost_secs)
-        self._late_secs = seconds("late_secs", late_secs)
         self._before = read_marker(model_dir)
         self._began = time.monotonic()
         tasks = [config.chief] if config.cluster else []
@@ -137,7 +131,7 @@ class JobEnd:
         self._chief.look()
         text = read_marker(self._model_dir)
         waited = time.monotonic() - self._began
-        is_late = not self._chief.arrivals and waited > self._late_secs
+        is_late = not self._chief.arrivals and waited > LATE_SECS
         return _ending(text) if text and (text != self._before or is_late) else None
 
     def check(self) -> None:
@@ -151,23 +145,18 @@ class JobEnd:
 
 
 def checkpoints_until_stop(
-    model_dir: str,
-    config: ClusterConfig | None = None,
-    *,
-    lost_secs: float = LOST_SECS,
-    late_secs: float = LATE_SECS,
+    model_dir: str, config: ClusterConfig | None = None, *, lost_secs: float = LOST_SECS
 ) -> Iterator[str]:
     """The checkpoints of a job as they appear, until the job is over.
 
     For an evaluator. It gets the last checkpoint, but skips a checkpoint if a newer one
-    appeared while it was busy.
+    appeared while it was busy. Where an earlier run has ended, it waits a minute for a
+    chief.
 
     Args:
       model_dir: where the chief saves.
       config: the cluster; None takes `TF_CONFIG`.
       lost_secs: how long the chief may be away after it has been seen.
-      late_secs: how long after its start the evaluator waits for a chief that was
-        never seen, although an earlier run has ended here.
 
     Yields:
       Paths of checkpoints, without suffix.
@@ -179,7 +168,7 @@ def checkpoints_until_stop(
     """
     config = ClusterConfig.of(config)
     model_dir = path("model_dir", model_dir)
-    end = JobEnd(model_dir, config, lost_secs=lost_secs, late_secs=late_secs)
+    end = JobEnd(model_dir, config, lost_secs=lost_secs)
     yield from checkpoints_until(end, model_dir)
 
 

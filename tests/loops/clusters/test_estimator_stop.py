@@ -16,7 +16,7 @@ from side_by_side import beside_others
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop import member
+from hookbridge.loops.group_stop import evaluator, member
 from hookbridge.loops.group_stop.board import Ending
 from hookbridge.loops.group_stop.evaluator import (
     JobEnd,
@@ -166,7 +166,8 @@ def test_a_worker_whose_servers_have_left(
     assert group.code == 1
     # One that is started again after the end, when no chief comes, ends too.
     again = GroupStop(config, start_secs=600)
-    again.over_with = JobEnd(str(tmp_path), config, late_secs=2).over_with
+    monkeypatch.setattr(evaluator, "LATE_SECS", 2.0)
+    again.over_with = JobEnd(str(tmp_path), config).over_with
     with pytest.raises(GroupStopped):
         again.connect(target)
     assert again.code == 1
