@@ -35,10 +35,12 @@ def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
 
     old_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, once)
-    threading.Thread(target=wait, name="sigterm", daemon=True).start()
+    thread = threading.Thread(target=wait, name="sigterm", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
         signal.set_wakeup_fd(old_fd)
         os.close(writer)
+        thread.join(1.0)  # `call` may take longer
