@@ -25,13 +25,13 @@ from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 from hookbridge.adapters.parameter_server import exit as ending  # noqa: E402
-from hookbridge.loops.clusters import strategy_server  # noqa: E402
+from hookbridge.loops.clusters import serve  # noqa: E402
 
 look_often()
 LIMITS: dict[str, Any] = {
     "EXIT_SECS": ending,
     "PATIENCE_SECS": ending,
-    "CALL_MS": strategy_server,
+    "CALL_MS": serve,
 }
 for limit in LIMITS.keys() & os.environ.keys():
     setattr(LIMITS[limit], limit, int(os.environ[limit]))
