@@ -104,7 +104,7 @@ def main() -> None:
     guests = [
         Counting(),
         Watching(),
-        v1.train.CheckpointSaverHook(saved, save_steps=50),
+        v1.train.CheckpointSaverHook(saved, save_steps=200),
     ]
     try:
         made.fit(

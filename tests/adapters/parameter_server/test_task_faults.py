@@ -21,7 +21,7 @@ import hookbridge as hb
 from hookbridge import exit_codes
 from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
 from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.tasks.local_cluster import LocalCluster, free_ports
+from hookbridge.loops.tasks.local_cluster import LocalCluster
 from hookbridge.loops.tasks.ports import address
 
 RATE = 0.0078125
@@ -208,18 +208,12 @@ def test_a_chief_with_a_stranger_on_a_port_names_it_and_tells_the_others(
     assert expected in (tmp_path / "chief").read_text()
 
 
-@pytest.mark.parametrize("task", ["chief", "worker", "ps"])
-def test_a_port_in_use_is_named(task: str) -> None:
-    (config,) = (
-        c
-        for c in LocalCluster(num_workers=1).configs()
-        if (c.task_type, c.task_index) == (task, 0)
-    )
-    port = int(config.cluster[task][0].rpartition(":")[2])
+def test_a_port_in_use_is_named() -> None:
+    (config, *_) = LocalCluster(num_workers=1).configs()
     with socket.socket() as other:
-        other.bind(("localhost", port))
+        other.bind(address(config, "chief", 0))
         other.listen()
-        with pytest.raises(hb.errors.ClusterError, match=str(port)):
+        with pytest.raises(hb.errors.ClusterError, match=str(other.getsockname()[1])):
             hb.loops.parameter_server_strategy(config)
 
 
@@ -248,9 +242,8 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
         with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
             hb.loops.parameter_server_strategy(config, guests=guests)
     # The refusal came before any server listened: the port is still free.
-    host, _, port = config.cluster[task][0].rpartition(":")
     with socket.socket() as other:
-        other.bind((host, int(port)))
+        other.bind(address(config, task, 0))
 
 
 def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
@@ -262,14 +255,11 @@ def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
 def test_a_server_whose_chief_never_comes_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    addresses = [f"localhost:{port}" for port in free_ports(3)]
-    jobs = dict(zip(("chief", "worker", "ps"), ((a,) for a in addresses), strict=True))
+    _, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
     with pytest.raises(SystemExit) as ended:
-        hb.loops.parameter_server_strategy(
-            ClusterConfig(jobs, "worker", 0), start_secs=0.1
-        )
+        hb.loops.parameter_server_strategy(worker, start_secs=0.1)
     assert ended.value.code == exit_codes.LOST
-    assert addresses[0] in capsys.readouterr().err
+    assert worker.cluster["chief"][0] in capsys.readouterr().err
 
 
 def test_the_smallest_lag_of_all_guests_counts() -> None:
