@@ -13,7 +13,6 @@ import h5py
 import pytest
 from observed import arrays, callbacks_seen, compared, differences, hooks_seen
 
-ONE_KERAS = True
 LONG = {"epochs": 30, "rate": 0.3}
 CSV = "k.callbacks.CSVLogger(str(folder / 'log.csv'))"
 LOSSES = "{'loss': 'loss:0', 'rate': 'learning_rate:0'}"
