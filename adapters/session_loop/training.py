@@ -273,6 +273,8 @@ class TrainRun(SessionRun):
             return
         self.session = run_context.session
         self._end_epoch()
+        if not over and not self.model.stop_training:
+            clock.shift(self.step)  # `on_epoch_end` took the stop back
         epochs = self.config.epochs
         if over and epochs is not None and clock.number + 1 >= epochs:
             self._epochs_are_over = True

@@ -65,3 +65,25 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
         session_loop(guests(of_session), hooks_on="steps")
     begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
     assert of_session == of_fit == begun
+
+
+def test_a_stop_that_the_end_of_an_epoch_takes_back_begins_the_next(keras: Any) -> None:
+    def guests(seen: list[Any]) -> list[Any]:
+        def note(callback: Any, event: str, number: int, logs: Any = None) -> None:
+            seen.append((event, number))
+            ends_early = len(seen) == 2  # after the first batch
+            callback.model.stop_training = ends_early and event == "on_train_batch_end"
+
+        events = ("on_epoch_begin", "on_train_batch_end", "on_epoch_end")
+        return [noting(keras, note, events)]
+
+    of_fit: list[Any] = []
+    of_session: list[Any] = []
+    native = fit(keras, guests(of_fit))
+    assert of_fit[:4] == [
+        *(("on_epoch_begin", 0), ("on_train_batch_end", 0)),
+        *(("on_epoch_end", 0), ("on_epoch_begin", 1)),
+    ]
+    steps = native.steps
+    seen = session_loop([*guests(of_session), v1.train.StopAtStepHook(last_step=steps)])
+    assert (seen.steps, of_session) == (steps, of_fit)
