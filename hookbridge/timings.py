@@ -25,8 +25,9 @@ class Row(NamedTuple):
       event: the method.
       calls: how often it was called.
       seconds: the time in it, without the time of other rows.
-      share: the part of the time of all steps, without the first step and the first
-        call, which build graphs; None if there were too few steps.
+      share: the part of the time of all steps and of what follows the last one,
+        without the first step and the first call, which build graphs; None if there
+        were too few steps.
     """
 
     guest: str
@@ -74,7 +75,7 @@ class Timings:
         # (event, object) -> steps: several objects may share a row.
         self._steps: dict[tuple[str, int], _Steps] = defaultdict(_Steps)
         self._open = _Open()
-        self._start = clock()
+        self._start = self._end = clock()  # of the profile, of its last call
 
     def enter(self, guest: str = "") -> None:
         """A call begins, of a row or of none."""
@@ -88,7 +89,7 @@ class Timings:
 
     def leave(self, guest: str, event: str, source: int = 0) -> None:
         """The last call that began ends; one without an event is in no row."""
-        now = self._clock()
+        now = self._end = self._clock()
         calls = self._open.calls
         call = calls.pop()
         begin = call.begin
@@ -136,13 +137,15 @@ class Timings:
     @property
     def rows(self) -> list[Row]:
         """All events that were called, the slowest first."""
-        step, steps = self.step_seconds, self.steps
+        steps, step, secs = self._best(), self.step_seconds, None
+        if step is not None:  # calls may follow the last step for long
+            secs = max(step * (steps.number - 1), self._end - steps.second)
         rows = [
             Row(
                 *key,
                 count.calls,
                 count.seconds,
-                (count.seconds - count.first) / (step * (steps - 1)) if step else None,
+                (count.seconds - count.first) / secs if secs else None,
             )
             for key, count in self._counts.items()
         ]

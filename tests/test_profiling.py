@@ -181,6 +181,18 @@ def test_share_of_the_step() -> None:
     assert "20.0%" in as_table(timings.as_dict())
 
 
+def test_shares_of_late_calls_are_at_most_all() -> None:
+    times = [0.0]
+    for begin, end in ((0, 1), (10, 11), (20, 21), (21, 81), (81, 181)):
+        times += [float(begin), float(end)]
+    timings = Timings(iter(times).__next__)
+    for event in (*["before_run"] * 3, "on_epoch_end", "on_epoch_end"):
+        timings.enter()
+        timings.leave("Guest", event)
+    shares = [row.share or 0.0 for row in timings.rows]
+    assert shares == pytest.approx([100 / 171, 2 / 171])
+
+
 def test_what_is_no_guest_is_refused() -> None:
     with pytest.raises(hb.errors.NotAGuestError):
         hb.profile([object()])
