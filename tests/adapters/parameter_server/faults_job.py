@@ -28,6 +28,7 @@ from hookbridge.adapters.parameter_server import exit as ending  # noqa: E402
 from hookbridge.loops.clusters import serve  # noqa: E402
 
 look_often()
+serve.LOOK_SECS = 0.2  # so that servers have seen the chief when a test disturbs it
 LIMITS: dict[str, Any] = {
     "EXIT_SECS": ending,
     "PATIENCE_SECS": ending,
