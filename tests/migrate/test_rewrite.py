@@ -51,7 +51,15 @@ def test_only_and_skip_choose_the_rules_and_the_target_decides() -> None:
     assert migrate.rewrite(OLD, target="2.15").source == OLD
 
 
-def test_a_rule_of_ones_own() -> None:
+def test_rules_of_ones_own() -> None:
+    def shorten(node: ast.Attribute, context: Context) -> None:
+        context.replace("shorten", node, node.attr)
+
+    rule = migrate.RewriteRule("shorten", "Names alone.", (ast.Attribute,), shorten)
+    done = migrate.rewrite("tf.a.value\n", rules=[rule])
+    # Of two changes of one place the first counts.
+    assert (done.source, len(done.edits)) == ("a.value\n", 1)
+
     def apply(node: ast.Name, context: Context) -> None:
         if node.id == "worse":
             context.replace("better", node, "better")
@@ -60,15 +68,6 @@ def test_a_rule_of_ones_own() -> None:
     old = "worse = f'é{worse}' 'ü', worse  # worse\n"
     done = migrate.rewrite(old, rules=[*migrate.REWRITES, rule])
     assert done.source == "better = f'é{better}' 'ü', better  # worse\n"
-
-
-def test_of_two_changes_of_one_place_the_first_counts() -> None:
-    def shorten(node: ast.Attribute, context: Context) -> None:
-        context.replace("shorten", node, node.attr)
-
-    rule = migrate.RewriteRule("shorten", "Names alone.", (ast.Attribute,), shorten)
-    done = migrate.rewrite("tf.a.value\n", rules=[rule])
-    assert (done.source, len(done.edits)) == ("a.value\n", 1)
 
 
 def test_a_rule_that_fails_costs_one_file(tmp_path: Path) -> None:
@@ -200,17 +199,6 @@ def test_links_stay_and_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     in_place(link)
     assert link.is_symlink()
     assert path.read_text() == NEW
-
-
-def test_text_that_its_encoding_has_no_letters_for_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "program.py"
-    path.write_bytes(b"# coding: ascii\n" + OLD.encode())
-    (done,) = files.rewrite_files([path])
-    assert isinstance(done, files.FileRewrite)
-    result = migrate.Rewritten(done.result.before, done.result.source + "# \u2192\n")
-    with pytest.raises(errors.UnwritableError, match="Unicode"):
-        list(files.write_all([files.FileRewrite(done.module, result)]))
-    assert path.read_bytes().endswith(OLD.encode())
 
 
 def test_the_command_shows_before_it_writes(tmp_path: Path, capsys: Output) -> None:

@@ -14,14 +14,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from migrate_command import in_place
-from migrated import PROGRAMS
+from program_table import PROGRAMS_DIR, SMALL_DIR
 from test_rewrites import HEADER, cases
 
 from hookbridge import migrate
 
 ONE_TENSORFLOW = True
 TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})
-RUN_PROGRAMS = PROGRAMS.parents[1] / "run" / "programs"
 CHANCE = int(os.environ.get("HOOKBRIDGE_EXAMPLES", "0"))
 FAST = settings(
     deadline=None,
@@ -130,7 +129,7 @@ def is_changed_once(folder: Path) -> bool:
 
 
 def test_a_second_rewrite_of_a_program_changes_nothing() -> None:
-    for path in (*PROGRAMS.glob("*.py"), *RUN_PROGRAMS.rglob("*.py")):
+    for path in (*SMALL_DIR.glob("*.py"), *PROGRAMS_DIR.rglob("*.py")):
         first = migrate.rewrite(path.read_text("utf-8"))
         second = migrate.rewrite(first.source)
         assert second.source == first.source and not second.edits, path

@@ -12,8 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fork_server import ForkServer
 
+from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
+
+IS_215 = installed_tf_version() <= LAST_WITH_KERAS2
+ON_NEWEST = pytest.mark.skipif(IS_215, reason="the same on each TensorFlow")
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
 

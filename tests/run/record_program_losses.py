@@ -1,4 +1,4 @@
-"""Records the losses that the programs in `programs/` print, and their files.
+"""Records what the programs of `program_table` print, and the files they leave.
 
 Each program runs on the TensorFlow that it was written for. Most programs were never
 touched by `tf_upgrade_v2`; they run unchanged, with tf.contrib, on TensorFlow 1.15.5
@@ -38,7 +38,6 @@ from program_table import (
     UNTOUCHED,
     Program,
     losses_by_step,
-    losses_of,
 )
 
 
@@ -57,12 +56,12 @@ def run(
 
 
 def results(program: Program) -> dict[str, Any]:
-    """The losses and the files of a program that runs alone."""
+    """What a program that runs alone prints, and its files."""
     with tempfile.TemporaryDirectory() as folder:
         process = run(program, folder=folder)
         out, err = process.communicate()
         assert process.returncode == 0, err
-        return {"losses": losses_of(out, err), "files": files_of(Path(folder))}
+        return {"told": program.told(out, err), "files": files_of(Path(folder))}
 
 
 def replica_losses() -> list[tuple[str, str]]:

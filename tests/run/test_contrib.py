@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import PROGRAMS, launch_fork
+from launching import ON_NEWEST, PROGRAMS, launch_fork
 
 from hookbridge.contrib import namespace, private_modules
 
@@ -63,6 +63,7 @@ def is_close(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+@ON_NEWEST
 @pytest.mark.slow
 def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     done = launch_fork(launcher, "gone.py", cwd=CONTRIB)

@@ -140,19 +140,3 @@ def test_every_name_of_the_table_is_listed() -> None:
     }
     for name in contrib_names.NAMES:
         assert contrib_names.lives(f"tf.contrib.{name}"), name
-
-
-def test_readers_on_a_gpu_are_named(tmp_path: Path) -> None:
-    file = tmp_path / "readers.py"
-    file.write_text(
-        "import tensorflow as tf\n"
-        "for n in range(2):\n"
-        "    with tf.device('/gpu:%d' % n):\n"
-        "        queue = tf.train.string_input_producer(['x'])\n"
-        "        reader = tf.TextLineReader()\n"
-        "with tf.device('/cpu:0'):\n"
-        "    other = tf.TextLineReader()\n"
-    )
-    (found,) = (d for d in doctor.diagnose([file], "2.21").found if d.person)
-    assert (found.line, found.code, found.run) == (5, "GPU_READER", "")
-    assert found.person == '`tf.device("/cpu:0")` around readers and their queues'

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fork_server import ForkServer
-from launching import PROGRAMS, launch, launch_fork
-
-from hookbridge import compat
+from launching import IS_215, ON_NEWEST, PROGRAMS, launch, launch_fork
 
 TF1 = PROGRAMS / "tf1"
 
@@ -25,13 +22,12 @@ def traceback_files(stderr: str) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module")
-def session() -> Any:
-    return launch("session.py", "--steps=3", "--end=error", cwd=TF1, stdin="some input")
-
-
 @pytest.mark.slow
-def test_a_tf1_program_runs_unedited(session: Any) -> None:
+def test_a_tf1_program_runs_unedited() -> None:
+    # The other ways of starting a process see the same message of the parent.
+    methods = ["spawn"] if IS_215 else ["spawn", "fork", "forkserver"]
+    words = ["session.py", "--steps=3", "--end=error", *methods]
+    session = launch(*words, cwd=TF1, stdin="some input")
     seen = json.loads(session.stdout)
     assert seen["losses"] == [9.0, 0.5625, 0.03515625]
     assert (seen["count"], seen["width"], seen["mode"]) == (3, 2, "train")
@@ -42,24 +38,16 @@ def test_a_tf1_program_runs_unedited(session: Any) -> None:
     assert "v1 behaviour" in told
     # Keras is Keras 2 by every name.
     assert "keras3" not in seen["keras"] and seen["keras_version"] == "2"
-    has_own = compat.tf_version() <= (2, 15)
-    assert seen["same_keras"] == [True, "keras" if has_own else "tf_keras", True]
-
-
-@pytest.mark.slow
-def test_the_program_and_its_children_see_what_python_shows_them(session: Any) -> None:
-    seen = json.loads(session.stdout)
-    assert seen["argv"] == ["session.py", "--steps=3", "--end=error"]
+    assert seen["same_keras"] == [True, "keras" if IS_215 else "tf_keras", True]
+    # The program and its children see what Python shows them.
+    assert seen["argv"] == words
     assert (seen["file"], seen["name"]) == ("session.py", "__main__")
     assert seen["path"] == str(TF1)
     assert seen["main"] and seen["spec"] and seen["pickled"] == 3
     assert seen["stdin"] == "some input"
-    for method in ("spawn", "fork", "forkserver"):
+    for method in methods:
         assert seen[method] == [method, True, False, True]
-
-
-@pytest.mark.slow
-def test_an_error_shows_no_frame_of_ours(session: Any) -> None:
+    # An error shows no frame of ours.
     assert session.returncode == 1
     assert session.stderr.rstrip().endswith("ValueError: of the program")
     files = traceback_files(session.stderr)
@@ -76,6 +64,7 @@ def test_a_module_runs_as_python_m_does() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@ON_NEWEST
 def test_packages_above_a_module_are_imported_in_its_world(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
@@ -97,6 +86,7 @@ def test_packages_above_a_module_are_imported_in_its_world(
     ]
 
 
+@ON_NEWEST
 def test_tests_under_pytest_are_the_program(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
@@ -143,35 +133,15 @@ def test_flags_act_before_the_program_begins(
     # Flags after the program are its own; so is its error.
     words = ("--keras=2", "--v1", "plain.py", "--v2", "--help")
     done = launch_fork(launcher, *words, cwd=tmp_path)
-    keras = "None" if compat.tf_version() <= (2, 15) else "1"
+    keras = "None" if IS_215 else "1"
     assert done.stdout.split() == [keras, "False", "--v2", "--help"]
     assert done.returncode == 1
     assert traceback_files(done.stderr) == ["plain.py"]
 
 
-@pytest.mark.slow
-def test_a_coordinator_ends_with_its_threads(tmp_path: Path) -> None:
-    # Threads that TensorFlow leaves in its C++ code abort a process at its end.
-    (tmp_path / "job.py").write_text(
-        "import atexit, sys, threading\n"
-        "def show():\n"
-        "    print('left', [t.name for t in threading.enumerate() if t.daemon])\n"
-        "atexit.register(show)\n"  # runs last
-        f"sys.path.append({str(PROGRAMS)!r})\n"
-        "import ps_fit\n"
-        "ps_fit.app.run(ps_fit.main)\n"
-    )
-    words = ("--num_epochs=1", "--steps_per_epoch=2")
-    done = launch("job.py", *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "epoch 0" in done.stdout
-    assert done.stdout.splitlines()[-1] == "left []"
-
-
 @pytest.mark.parametrize(
     ("source", "code", "stderr"),
     [
-        ("import sys; sys.exit(7)", 7, ""),
         ("import sys; sys.exit('said')", 1, "said\n"),
         ("import os; os._exit(3)", 3, ""),
         ("exit(input())", 1, "yes\n"),

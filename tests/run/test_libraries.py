@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fork_server import ForkServer
-from launching import PROGRAMS, ROOT, launch_fork
+from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
 
 from hookbridge import compat
 from hookbridge.estimator import places
@@ -127,6 +127,7 @@ def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
     assert text.endswith(", once horovod_of_nobody can be imported.")
 
 
+@ON_NEWEST
 @pytest.mark.slow
 def test_a_library_of_tensorflow_1_runs(installed: Path, launcher: ForkServer) -> None:
     path = f"{installed / 'site-packages'}:{ROOT}"

@@ -53,21 +53,21 @@ def generator(z):
 
 def discriminator(x):
     D_h1 = tf.nn.relu(tf.matmul(x, D_W1) + D_b1)
-    D_logit = tf.matmul(D_h1, D_W2) + D_b2
-    return tf.nn.sigmoid(D_logit), D_logit
+    return tf.matmul(D_h1, D_W2) + D_b2
 
 
 G_sample = generator(Z)
-D_real, D_logit_real = discriminator(X)
-D_fake, D_logit_fake = discriminator(G_sample)
+D_logit_real, D_logit_fake = discriminator(X), discriminator(G_sample)
 
-D_loss_real = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-    logits=D_logit_real, labels=tf.ones_like(D_logit_real)))
-D_loss_fake = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-    logits=D_logit_fake, labels=tf.zeros_like(D_logit_fake)))
-D_loss = D_loss_real + D_loss_fake
-G_loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-    logits=D_logit_fake, labels=tf.ones_like(D_logit_fake)))
+
+def cross_entropy(logits, label):
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+        logits=logits, labels=label(logits)))
+
+
+D_loss = (cross_entropy(D_logit_real, tf.ones_like) +
+          cross_entropy(D_logit_fake, tf.zeros_like))
+G_loss = cross_entropy(D_logit_fake, tf.ones_like)
 
 D_solver = tf.train.AdamOptimizer().minimize(D_loss, var_list=theta_D)
 G_solver = tf.train.AdamOptimizer().minimize(G_loss, var_list=theta_G)

@@ -1,5 +1,7 @@
 """Parameter-server training with Model.fit, on a cluster in this process."""
+import atexit
 import socket
+import threading
 
 from absl import app
 from absl import flags
@@ -9,6 +11,13 @@ import tensorflow as tf
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("num_epochs", 3, "Epochs of the training.")
 flags.DEFINE_integer("steps_per_epoch", 4, "Steps of an epoch.")
+
+
+def show_threads():
+    print("left", [thread.name for thread in threading.enumerate() if thread.daemon])
+
+
+atexit.register(show_threads)  # runs last
 
 
 def pick_unused_port():

@@ -12,9 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numbers_of import numbers
 import tensorflow.contrib.slim as slim
-from tensorflow.contrib import learn
 from tensorflow.contrib.framework.python.ops import arg_scope
-from tensorflow.contrib.learn.python.learn import learn_runner
 from tensorflow.contrib.training.python.training import hparam
 from tensorflow.examples.tutorials.mnist import input_data
 
@@ -177,61 +175,6 @@ def hparams():
     ]
 
 
-def model_fn(features, labels, mode, params, config):
-    w = tf.get_variable("w", [], initializer=ONES)
-    predicted = features["x"] * w
-    if mode == tf.estimator.ModeKeys.PREDICT:
-        out = {"y": predicted}
-        exports = {"serving_default": tf.estimator.export.PredictOutput(out)}
-        return tf.estimator.EstimatorSpec(mode, out, export_outputs=exports)
-    loss = tf.losses.mean_squared_error(labels, predicted)
-    optimizer = tf.train.GradientDescentOptimizer(params.rate)
-    op = optimizer.minimize(loss, tf.train.get_global_step())
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)
-
-
-def input_fn():
-    x = np.arange(4).astype("float32")
-    return tf.data.Dataset.from_tensors(({"x": x}, 3 * x)).repeat(20)
-
-
-def serving_input_fn():
-    x = tf.placeholder(tf.float32, [None])
-    return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
-
-
-def experiment():
-    config = learn.RunConfig(
-        model_dir=tempfile.mkdtemp(), save_checkpoints_steps=4, tf_random_seed=1
-    )
-    params = tf.contrib.training.HParams(rate=0.01)
-
-    def make(run_config, hparams):
-        return tf.contrib.learn.Experiment(
-            estimator=tf.estimator.Estimator(
-                model_fn, config=run_config, params=hparams
-            ),
-            train_input_fn=input_fn,
-            eval_input_fn=input_fn,
-            train_steps=6,
-            eval_steps=3,
-            export_strategies=[
-                learn.make_export_strategy(serving_input_fn, exports_to_keep=1)
-            ],
-        )
-
-    metrics, exports = learn_runner.run(make, run_config=config, hparams=params)
-    found["experiment"] = numbers(metrics)
-    found["run_config"] = [config.save_checkpoints_secs, config.uid() == config.uid()]
-    export = exports[0]
-    export = export.decode() if isinstance(export, bytes) else export
-    predict = tf.contrib.predictor.from_saved_model(export)
-    found["predictor"] = numbers(predict({"x": [1.0, 2.0]}))
-    estimator = make(config, params).estimator
-    predict = tf.contrib.predictor.from_estimator(estimator, serving_input_fn)
-    found["predictor_of_estimator"] = numbers(predict({"x": [1.0, 2.0]}))
-
-
 def mnist():
     folder = tempfile.mkdtemp()
     for name, count in (("train", 30), ("t10k", 5)):
@@ -269,6 +212,8 @@ def lazy_adam():
 def rest():
     cluster = tf.train.ClusterSpec({"worker": ["a:1"]})
     resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster)
+    config = tf.contrib.learn.RunConfig(save_checkpoints_steps=4)
+    found["run_config"] = [config.save_checkpoints_secs, config.uid() == config.uid()]
     strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
     found["rest"] = [
         resolver.cluster_spec().as_dict(),
@@ -277,7 +222,7 @@ def rest():
     ]
 
 
-for function in (hparams, experiment, mnist, lazy_adam, rest):
+for function in (hparams, mnist, lazy_adam, rest):
     function()
 json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)
 import seq2seq  # writes the other file

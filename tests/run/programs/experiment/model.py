@@ -1,6 +1,4 @@
 """Model and input functions of the census sample."""
-import multiprocessing
-
 import numpy as np
 import six
 import tensorflow as tf
@@ -32,7 +30,7 @@ def write_csv(path, rows, seed):
           hours, [' Female', ' Male'][random.randint(2)], label))
 
 
-def build_estimator(config, embedding_size=4, hidden_units=None):
+def build_estimator(config, hidden_units):
   """A wide and deep model."""
   (gender, education, age, hours_per_week) = INPUT_COLUMNS
   age_buckets = tf.feature_column.bucketized_column(
@@ -45,7 +43,7 @@ def build_estimator(config, embedding_size=4, hidden_units=None):
   deep_columns = [
       tf.feature_column.indicator_column(gender),
       tf.feature_column.embedding_column(
-          education, dimension=embedding_size,
+          education, dimension=4,
           initializer=tf.truncated_normal_initializer(stddev=.5, seed=4)),
       tf.feature_column.numeric_column(
           'hours_per_week', normalizer_fn=lambda x: tf.to_float(x) / 60.),
@@ -64,9 +62,10 @@ def build_estimator(config, embedding_size=4, hidden_units=None):
         net, 1, activation_fn=None,
         weights_initializer=tf.contrib.layers.xavier_initializer(seed=9),
         weights_regularizer=tf.contrib.layers.l2_regularizer(1e-3))
-    predictions = {'probability': tf.sigmoid(logits)}
     if mode == tf.estimator.ModeKeys.PREDICT:
-      return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+      out = {'probability': tf.sigmoid(logits)}
+      exports = {'serving_default': tf.estimator.export.PredictOutput(out)}
+      return tf.estimator.EstimatorSpec(mode, out, export_outputs=exports)
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
         labels=labels, logits=logits))
     loss += tf.losses.get_regularization_loss()
@@ -77,7 +76,7 @@ def build_estimator(config, embedding_size=4, hidden_units=None):
           learning_rate=params.learning_rate, optimizer='Adam',
           clip_gradients=5.0, summaries=['loss'])
     return tf.estimator.EstimatorSpec(
-        mode, predictions=predictions, loss=loss, train_op=train_op,
+        mode, loss=loss, train_op=train_op,
         eval_metric_ops={
             'accuracy': tf.metrics.accuracy(labels, tf.round(tf.sigmoid(logits))),
         })
@@ -85,14 +84,7 @@ def build_estimator(config, embedding_size=4, hidden_units=None):
   return tf.estimator.Estimator(
       model_fn, config=config,
       params=tf.contrib.training.HParams(
-          hidden_units=hidden_units or [8, 4], learning_rate=0.05))
-
-
-def parse_csv(rows_string_tensor):
-  """Takes the string input tensor and returns a dict of rank-2 tensors."""
-  row_columns = tf.expand_dims(rows_string_tensor, -1)
-  columns = tf.decode_csv(row_columns, record_defaults=CSV_COLUMN_DEFAULTS)
-  return dict(zip(CSV_COLUMNS, columns))
+          hidden_units=hidden_units, learning_rate=0.05))
 
 
 def generate_input_fn(filenames, num_epochs=None, batch_size=20):
@@ -103,13 +95,21 @@ def generate_input_fn(filenames, num_epochs=None, batch_size=20):
         filenames, num_epochs=num_epochs, shuffle=False)
     reader = tf.TextLineReader()
     _, rows = reader.read_up_to(filename_queue, num_records=batch_size)
-    features = parse_csv(rows)
+    columns = tf.decode_csv(
+        tf.expand_dims(rows, -1), record_defaults=CSV_COLUMN_DEFAULTS)
     features = tf.train.batch(
-        features, batch_size, num_threads=1, capacity=batch_size * 10,
+        dict(zip(CSV_COLUMNS, columns)), batch_size, num_threads=1, capacity=batch_size * 10,
         enqueue_many=True, allow_smaller_final_batch=True)
     label_tensor = tf.to_float(
         tf.equal(features.pop(LABEL_COLUMN), LABELS[1]))
-    tf.logging.info('%d cores', multiprocessing.cpu_count())
     return features, label_tensor
 
   return _input_fn
+
+
+def serving_input_fn():
+  """Placeholders for people of whom the label is not known."""
+  features = {
+      name: tf.placeholder(tf.string if default == [''] else tf.int32, [None])
+      for name, default in zip(CSV_COLUMNS[:4], CSV_COLUMN_DEFAULTS)}
+  return tf.estimator.export.ServingInputReceiver(features, features)

@@ -18,9 +18,8 @@ def main(argv):
 
     (train_x, train_y), (test_x, test_y) = iris_data.load_data()
 
-    my_feature_columns = []
-    for key in sorted(train_x.keys()):
-        my_feature_columns.append(tf.feature_column.numeric_column(key=key))
+    my_feature_columns = [tf.feature_column.numeric_column(key=key)
+                          for key in sorted(train_x.keys())]
 
     run_config = tf.estimator.RunConfig(model_dir=args.model_dir,
                                         tf_random_seed=1,
@@ -58,21 +57,6 @@ def main(argv):
         probability = pred_dict['probabilities'][class_id]
         print(template.format(iris_data.SPECIES[class_id],
                               100 * probability, expec))
-
-    # What a model that looks at nothing reaches, with a decaying learning rate.
-    baseline = tf.estimator.BaselineClassifier(
-        n_classes=3,
-        optimizer=lambda: tf.train.AdagradOptimizer(
-            tf.train.exponential_decay(
-                0.1, tf.train.get_or_create_global_step(), 5, 0.9)),
-        config=tf.estimator.RunConfig(tf_random_seed=1,
-                                      log_step_count_steps=4))
-    baseline.train(
-        input_fn=lambda: iris_data.train_input_fn(train_x, train_y,
-                                                  args.batch_size),
-        steps=args.train_steps)
-    baseline.evaluate(input_fn=lambda: iris_data.eval_input_fn(test_x, test_y,
-                                                           args.batch_size))
 
 
 if __name__ == '__main__':

@@ -27,8 +27,6 @@ def model_fn(features, labels, mode, params):
   net = tf.layers.flatten(net)
   net = tf.layers.dense(net, 16, activation=tf.nn.relu,
                         kernel_initializer=init(2), name='fc1')
-  net = tf.layers.dropout(net, rate=0.0, seed=3,
-                          training=mode == tf.estimator.ModeKeys.TRAIN)
   logits = tf.layers.dense(net, 10, kernel_initializer=init(4), name='fc2')
 
   if mode == tf.estimator.ModeKeys.PREDICT:
@@ -62,17 +60,14 @@ def model_fn(features, labels, mode, params):
       eval_metric_ops={'accuracy': accuracy})
 
 
-class MNISTArgParser(argparse.ArgumentParser):
-  """Argument parser for running MNIST model."""
-
-  def __init__(self):
-    super(MNISTArgParser, self).__init__()
-    self.add_argument('--multi_gpu', action='store_true')
-    self.add_argument('--data_dir', default='/tmp/mnist_data')
-    self.add_argument('--model_dir', default='/tmp/mnist_model')
-    self.add_argument('--export_dir', default=None)
-    self.add_argument('--batch_size', type=int, default=40)
-    self.add_argument('--steps', type=int, default=8)
+def parse():
+  """The flags, and what is left for `tf.app.run`."""
+  parser = argparse.ArgumentParser()
+  parser.add_argument('--multi_gpu', action='store_true')
+  parser.add_argument('--data_dir', default='/tmp/mnist_data')
+  parser.add_argument('--model_dir', default='/tmp/mnist_model')
+  parser.add_argument('--export_dir', default=None)
+  return parser.parse_known_args()
 
 
 def main(_):
@@ -95,36 +90,26 @@ def main(_):
                                     log_step_count_steps=4),
       params={'multi_gpu': flags.multi_gpu})
 
-  train_input_fn = tf.estimator.inputs.numpy_input_fn(
-      x={'image': mnist.train.images},
-      y=mnist.train.labels.astype('int32'),
-      batch_size=flags.batch_size,
-      num_epochs=None,
-      shuffle=False)
-  eval_input_fn = tf.estimator.inputs.numpy_input_fn(
-      x={'image': mnist.test.images},
-      y=mnist.test.labels.astype('int32'),
-      batch_size=50,
-      num_epochs=1,
-      shuffle=False)
+  def input_fn_of(part, batch_size, num_epochs):
+    return tf.estimator.inputs.numpy_input_fn(
+        {'image': part.images}, part.labels.astype('int32'), batch_size,
+        num_epochs, shuffle=False)
 
-  mnist_classifier.train(input_fn=train_input_fn, steps=flags.steps)
+  mnist_classifier.train(input_fn_of(mnist.train, 40, None), steps=8)
 
-  eval_results = mnist_classifier.evaluate(input_fn=eval_input_fn)
-  print()
+  eval_results = mnist_classifier.evaluate(
+      input_fn_of(mnist.test, 50, 1))
   print('Evaluation results:\n\t%s' % sorted(eval_results))
 
   if flags.export_dir is not None:
     image = tf.placeholder(tf.float32, [None, 28, 28])
-    input_fn = tf.estimator.export.build_raw_serving_input_receiver_fn({
-        'image': image,
-    })
+    input_fn = tf.estimator.export.build_raw_serving_input_receiver_fn(
+        {'image': image})
     mnist_classifier.export_savedmodel(flags.export_dir, input_fn)
     assert os.listdir(flags.export_dir)
 
 
 if __name__ == '__main__':
-  parser = MNISTArgParser()
   tf.logging.set_verbosity(tf.logging.INFO)
-  flags, unparsed = parser.parse_known_args()
+  flags, unparsed = parse()
   tf.app.run(main=main, argv=[sys.argv[0]] + unparsed)

@@ -9,10 +9,8 @@ import pictures
 FLAGS = tf.app.flags.FLAGS
 
 tf.app.flags.DEFINE_string('train_dir', '/tmp/pictures_train',
-                           """Directory where to write event logs """
-                           """and checkpoint.""")
-tf.app.flags.DEFINE_integer('max_steps', 14,
-                            """Number of batches to run.""")
+                           """Directory of event logs and checkpoints.""")
+tf.app.flags.DEFINE_integer('max_steps', 14, """Number of batches to run.""")
 
 
 def train():
@@ -24,8 +22,7 @@ def train():
     # GPU and resulting in a slow down.
     with tf.device('/cpu:0'):
       images, labels = pictures.inputs()
-    logits = pictures.inference(images)
-    loss = pictures.loss(logits, labels)
+    loss = pictures.loss(pictures.inference(images), labels)
     train_op = pictures.train(loss, global_step)
 
     class _LoggerHook(tf.train.SessionRunHook):
@@ -40,9 +37,8 @@ def train():
         return tf.train.SessionRunArgs(loss)  # Asks for loss value.
 
       def after_run(self, run_context, run_values):
-        current_time = time.time()
-        duration = current_time - self._start_time
-        self._start_time = current_time
+        duration = time.time() - self._start_time
+        self._start_time += duration
         format_str = ('%s: step %d, loss = %.7f (%.1f examples/sec)')
         print(format_str % (datetime.now(), self._step, run_values.results,
                             FLAGS.batch_size / duration))

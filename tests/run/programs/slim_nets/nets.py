@@ -9,8 +9,7 @@ def _initializer(seed):
   return tf.truncated_normal_initializer(stddev=0.1, seed=seed)
 
 
-def lenet(images, num_classes=10, is_training=False,
-          dropout_keep_prob=1.0, prediction_fn=slim.softmax, scope='LeNet'):
+def lenet(images, num_classes=10, is_training=False, scope='LeNet'):
   """Creates a variant of the LeNet model."""
   end_points = {}
   with tf.variable_scope(scope, 'LeNet', [images]):
@@ -28,11 +27,11 @@ def lenet(images, num_classes=10, is_training=False,
     net = end_points['fc3'] = slim.fully_connected(
         net, 16, scope='fc3', weights_initializer=_initializer(3))
     net = end_points['dropout3'] = slim.dropout(
-        net, dropout_keep_prob, is_training=is_training, scope='dropout3')
+        net, 1.0, is_training=is_training, scope='dropout3')
     logits = end_points['Logits'] = slim.fully_connected(
         net, num_classes, activation_fn=None, scope='fc4',
         weights_initializer=_initializer(4))
-  end_points['Predictions'] = prediction_fn(logits, scope='Predictions')
+  end_points['Predictions'] = slim.softmax(logits, scope='Predictions')
   return logits, end_points
 
 

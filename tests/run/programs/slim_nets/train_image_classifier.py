@@ -9,22 +9,8 @@ tf.app.flags.DEFINE_string('train_dir', '/tmp/slim_model',
                            'Where checkpoints and events are written.')
 tf.app.flags.DEFINE_integer('max_number_of_steps', 10, 'Number of steps.')
 tf.app.flags.DEFINE_integer('batch_size', 16, 'Samples in each batch.')
-tf.app.flags.DEFINE_float('weight_decay', 0.0004, 'Weight decay.')
-tf.app.flags.DEFINE_float('learning_rate', 0.05, 'Initial learning rate.')
-tf.app.flags.DEFINE_float('label_smoothing', 0.1, 'Label smoothing.')
 
 FLAGS = tf.app.flags.FLAGS
-
-
-def _configure_learning_rate(global_step):
-  return tf.train.exponential_decay(
-      FLAGS.learning_rate, global_step, 4, 0.9, staircase=True,
-      name='exponential_decay_learning_rate')
-
-
-def _configure_optimizer(learning_rate):
-  return tf.train.RMSPropOptimizer(
-      learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
 
 
 def _batches(num_classes, size=12):
@@ -47,31 +33,28 @@ def main(_):
   with tf.Graph().as_default():
     global_step = slim.create_global_step()
     images, labels = _batches(10)
-    with slim.arg_scope(nets.lenet_arg_scope(FLAGS.weight_decay)):
+    with slim.arg_scope(nets.lenet_arg_scope(0.0004)):
       logits, end_points = nets.lenet(images, 10, is_training=True)
     slim.losses.softmax_cross_entropy(
-        logits, labels, label_smoothing=FLAGS.label_smoothing, weights=1.0)
+        logits, labels, label_smoothing=0.1, weights=1.0)
     regularization = tf.add_n(tf.losses.get_regularization_losses())
     total_loss = slim.losses.get_total_loss(
         add_regularization_losses=False) + regularization
 
-    summaries = set(tf.get_collection(tf.GraphKeys.SUMMARIES))
     for end_point in end_points:
-      x = end_points[end_point]
-      summaries.add(tf.summary.histogram('activations/' + end_point, x))
-      summaries.add(tf.summary.scalar('sparsity/' + end_point,
-                                      tf.nn.zero_fraction(x)))
+      tf.summary.scalar('sparsity/' + end_point,
+                        tf.nn.zero_fraction(end_points[end_point]))
     for variable in slim.get_model_variables():
-      summaries.add(tf.summary.histogram(variable.op.name, variable))
+      tf.summary.histogram(variable.op.name, variable)
 
-    learning_rate = _configure_learning_rate(global_step)
-    optimizer = _configure_optimizer(learning_rate)
-    summaries.add(tf.summary.scalar('learning_rate', learning_rate))
+    learning_rate = tf.train.exponential_decay(
+        0.05, global_step, 4, 0.9, staircase=True)
+    optimizer = tf.train.RMSPropOptimizer(
+        learning_rate, decay=0.9, momentum=0.9, epsilon=1.0)
     update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     train_op = slim.learning.create_train_op(
         total_loss, optimizer, global_step=global_step, update_ops=update_ops,
         clip_gradient_norm=4.0, summarize_gradients=False)
-    summary_op = tf.summary.merge(list(summaries), name='summary_op')
 
     def train_step_fn(session, *args, **kwargs):
       loss_value, should_stop = slim.learning.train_step(
@@ -83,7 +66,7 @@ def main(_):
         train_op,
         logdir=FLAGS.train_dir,
         train_step_fn=train_step_fn,
-        summary_op=summary_op,
+        summary_op=tf.summary.merge_all(),
         number_of_steps=FLAGS.max_number_of_steps,
         log_every_n_steps=5,
         save_summaries_secs=600,

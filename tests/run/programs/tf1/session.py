@@ -81,7 +81,7 @@ def main(_):
         "library": helper.library_sees(),
         "stdin": sys.stdin.read(),
     }
-    for method in ("spawn", "fork", "forkserver"):
+    for method in sys.argv[3:]:
         context = multiprocessing.get_context(method)
         queue = context.Queue()
         process = context.Process(target=child, args=(Point(method), queue))
