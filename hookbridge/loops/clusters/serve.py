@@ -79,7 +79,7 @@ def until_left(
     Once the chief has left, this does not wait for tasks that were killed.
     """
     liveness = Liveness(config, tasks)
-    began = looked = time.monotonic()
+    began, looked = time.monotonic(), -math.inf  # it looks at once
     chief_left: float | None = None
     with contextlib.closing(Notes(target, own_device(config))) as notes:
         names = [left_note(*task) for task in tasks]
