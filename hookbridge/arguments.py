@@ -121,9 +121,10 @@ def without_arguments(what: str, function: Any) -> Any:
     return with_arguments(what, function)
 
 
-def with_arguments(what: str, function: Any, *arguments: str) -> Any:
-    """`function`, which can be called with positional arguments; `what` names it."""
-    how = f"as `{what}({', '.join(arguments)})`" if arguments else "without arguments"
+def with_arguments(what: str, function: Any, *arguments: str, **named: str) -> Any:
+    """`function`, which can be called with arguments; `what` names it."""
+    shown_ones = ", ".join([*arguments, *named])
+    how = f"as `{what}({shown_ones})`" if shown_ones else "without arguments"
     if not callable(function):
         raise errors.InvalidArgumentError(
             f"Received `{what}={shown(function)}`; expected a function that can be "
@@ -134,7 +135,7 @@ def with_arguments(what: str, function: Any, *arguments: str) -> Any:
     except (TypeError, ValueError):  # some builtins have none
         return function
     try:
-        signature.bind(*arguments)
+        signature.bind(*arguments, **named)
     except TypeError as e:
         name = getattr(function, "__name__", repr(function))
         raise errors.InvalidArgumentError(

@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         )
         self._group: Any = self
         self._defaults_of: dict[str, Any] = {}
-        self._argument_as_flag = ""
+        self._argument_as_flag = "--"  # no flag
         self.add_argument("-h", "--help", action="help", help=HIDDEN)
 
     @property

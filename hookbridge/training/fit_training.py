@@ -12,7 +12,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.callbacks.ready_made import ReadyMade, step_of
+from hookbridge.callbacks.ready_made import ReadyMade
 from hookbridge.loops.towers.devices import tower_devices
 from hookbridge.training.definition import EVAL, PREDICT, TRAIN
 from hookbridge.training.keras_model import compile_model, features_of
@@ -49,7 +49,12 @@ class FitTraining:
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the number of steps at the end."""
-        settings = self._part.settings
+        settings, steps = self._part.settings, steps_per_epoch or last_step
+        if steps is None:
+            raise errors.InvalidArgumentError(
+                "Received neither --steps_per_epoch nor --train_steps, and the data do "
+                "not tell how long an epoch is; expected one of them."
+            )
         # In workers and parameter servers this call does not return.
         if self._part.config.cluster:
             strategy = hb.loops.parameter_server_strategy(
@@ -61,12 +66,10 @@ class FitTraining:
             tf.random.set_seed(settings.seed)  # read when the dataset is made
         batches = self._part.inputs.function(TRAIN)()
         model = self._model(batches, strategy)
-        done = step_of(model.optimizer)
+        done = self._part.global_step()  # Keras counts the end of data as a step
         if last_step is not None and done >= last_step:
             return done
-        steps = steps_per_epoch or last_step
-        total = math.ceil((last_step or steps) / steps) if steps else 1
-        epochs = settings.epochs or total
+        epochs = settings.epochs or math.ceil((last_step or steps) / steps)
         hooks = [
             v1.train.NanTensorHook("loss:0"),
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
@@ -78,14 +81,14 @@ class FitTraining:
             batches,
             epochs=epochs,
             steps_per_epoch=steps,
-            initial_epoch=min(done // steps, epochs - 1) if steps else 0,
+            initial_epoch=min(done // steps, epochs - 1),
             validation_data=validation,
             validation_steps=validation_steps,
             shuffle=False,  # left to the dataset
             verbose=0,
             callbacks=self._callbacks([*guests, *hooks]),
         )
-        return step_of(model.optimizer)
+        return self._part.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
@@ -95,8 +98,8 @@ class FitTraining:
         metrics = model.evaluate(
             batches, verbose=0, return_dict=True, callbacks=self._callbacks(guests)
         )
-        step = step_of(model.optimizer)
-        return {**{k: float(v) for k, v in metrics.items()}, "global_step": float(step)}
+        step = float(self._part.global_step())
+        return {**{k: float(v) for k, v in metrics.items()}, "global_step": step}
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""

@@ -128,7 +128,8 @@ class TrainingJob:
                     [*guests, watch], steps_per_epoch, last_step
                 )
         except ValueError as e:  # Keras's own for a `fit` without data
-            if watch.steps == 0 and part.inputs.is_empty(TRAIN):
+            is_ours = isinstance(e, errors.HookBridgeError)
+            if not is_ours and watch.steps == 0 and part.inputs.is_empty(TRAIN):
                 raise part.inputs.nothing_to_train_on() from e
             raise
         has_trained = watch.steps > 0 or (cluster and step > before)

@@ -74,10 +74,10 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
     )
 
 
-def find_function(module: ModuleType, name: str, *arguments: str) -> Any:
-    """A function that the file must have, and its positional arguments."""
+def find_function(module: ModuleType, name: str, *args: str, **named: str) -> Any:
+    """A function that the file must have, and its arguments."""
     try:
-        return with_arguments(name, getattr(module, name, None), *arguments)
+        return with_arguments(name, getattr(module, name, None), *args, **named)
     except errors.InvalidArgumentError as e:
         raise errors.InvalidArgumentError(f"{module.__file__}: {e}") from e
 
@@ -96,7 +96,7 @@ def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> A
         return value
     wanted = {k: v for k, v in arguments.items() if k in parameters(value)}
     try:
-        return with_arguments(name, value, *wanted)(**wanted)
+        return find_function(module, name, **wanted)(**wanted)
     except errors.InvalidArgumentError:
         raise
     except (Exception, SystemExit) as e:

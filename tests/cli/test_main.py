@@ -136,7 +136,7 @@ def test_flags_are_written_with_dashes_or_underscores() -> None:
 def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
     _, parser = command.parser_of("run")
     own = ["--v1", "--keras", "2", "--steps-per-epoch=5"]
-    rest = ["job.py", "--keras=3", "--v1", "--no-x"]
+    rest = ["job.py", "", "--keras=3", "--v1", "--no-x"]
     values = parser.values([*own, *rest])
     assert (values.v1, values.keras, values.steps_per_epoch) == (True, "2", 5)
     assert values.rest == rest

@@ -27,7 +27,7 @@ def cell(source: Any, kind: str = "code") -> dict[str, Any]:
     return {**found, "execution_count": 3, "outputs": outputs}
 
 
-def notebook(path: Path, *cells: dict[str, Any], indent: int | None = 1) -> Path:
+def notebook(path: Path, *cells: dict[str, Any], indent: Any = 1) -> Path:
     document = {"cells": cells, "metadata": {"name": "x"}, "nbformat": 4}
     text = json.dumps(document, indent=indent, ensure_ascii=False)
     path.write_text(f"{text}\n", "utf-8")
@@ -62,9 +62,9 @@ def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None
     assert [p.name for p in tmp_path.iterdir()] == ["a.ipynb"]
 
 
-@pytest.mark.parametrize("indent", [1, 2, None])
+@pytest.mark.parametrize("indent", [" ", "  ", "\t", None])
 def test_other_lines_of_the_file_stay_as_they_are(
-    tmp_path: Path, indent: int | None
+    tmp_path: Path, indent: str | None
 ) -> None:
     one_text = {**cell(""), "source": USE}
     path = notebook(tmp_path / "a.ipynb", cell(IMPORTS), one_text, indent=indent)
@@ -82,7 +82,7 @@ def test_other_lines_of_the_file_stay_as_they_are(
         done.module.notebook.with_code("# cell 1\nx = 1\n")
     added = json.dumps("import hookbridge as hb\n")
     lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
-    between = ", " if indent is None else ",\n" + " " * 4 * indent
+    between = ", " if indent is None else ",\n" + 4 * indent
     assert lines.replace(f"{added}{between}", "") == before
 
 

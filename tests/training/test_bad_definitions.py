@@ -104,9 +104,10 @@ USAGE = [
     (WITH_INPUT_FN, "--bad_rows=skip", "or an `input_fn` that takes it"),
     (
         WITHOUT_LENGTH,
-        "--train_files= --train_steps=3",
+        "--train_files= --train_steps=3 --epochs=1",
         "--epochs=1 without --steps_per",
     ),
+    (WITHOUT_LENGTH, "--train_files=", "Received neither --steps_per_epoch nor"),
 ]
 
 
@@ -116,7 +117,7 @@ def test_usage(
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)
     Path("empty.csv").touch()
-    job = ["--model_def=job.py", "--loop=fit", "--model_dir=m", "--epochs=1"]
+    job = ["--model_def=job.py", "--loop=fit", "--model_dir=m"]
     for text, flags, message in USAGE:
         Path("job.py").write_text(text)
         words = ["train", *job, "--train_files=rows.csv", *flags.split()]

@@ -24,6 +24,12 @@ def train_input_fn():
     data = tf.data.Dataset.from_tensors(([[1.0, 2.0]], [1]))
     return data.take(0)
 """
+ENDS_EARLY = """
+
+def train_input_fn():
+    data = tf.data.Dataset.from_tensors(([[1.0, 2.0]], [1])).repeat(3)
+    return data.filter(lambda *batch: True)  # its length is unknown
+"""
 DROPS_ALL = JOB.replace(
     "dataset.map(parse)", "dataset.map(parse).filter(lambda *x: False)"
 )
@@ -58,9 +64,20 @@ def test_a_training_without_a_step_is_no_success(
     assert "trained to step" not in shown.out
 
 
+def test_the_end_of_the_data_is_no_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, folder = tmp_path / "job.py", tmp_path / "model"
+    job.write_text(JOB + ENDS_EARLY)
+    words = [str(job), "--loop=fit", f"--model_dir={folder}", "--train_steps=9"]
+    for step in (3, 6):
+        assert main(["train", *words]) == 0
+        assert f"trained to step {step} " in capsys.readouterr().out
+
+
 NOTES_STEPS = """
 
-def hooks(mode):
+def hooks(*, mode):
     class Notes(tf.compat.v1.train.SessionRunHook):
         def after_run(self, run_context, run_values):
             open({!r}, "w").close()

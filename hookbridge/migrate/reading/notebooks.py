@@ -120,6 +120,6 @@ def _parses(code: str) -> bool:
 
 def _layout(text: str) -> tuple[dict[str, Any], str]:
     """How the file writes its JSON, and what follows it."""
-    indent = re.match(r"\{\n( +)", text)
-    layout = {"indent": len(indent[1]) if indent else None}
+    indent = re.match(r"\{\n([ \t]+)", text)
+    layout = {"indent": indent[1] if indent else None}
     return {**layout, "ensure_ascii": text.isascii()}, text[len(text.rstrip()) :]
