@@ -66,10 +66,10 @@ def run_here_or_in_cluster(
 ) -> int:
     """`run_job` in this process, or in each process of a local cluster.
 
-    Where there is a `TF_CONFIG`, this process is a task of that cluster.
+    Where `TF_CONFIG` has a cluster, this process is a task of it.
     """
     settings = job_flags.settings_of(values)
-    if settings.num_ps and not os.environ.get("TF_CONFIG"):
+    if settings.num_ps and not ClusterConfig.from_environment().cluster:
         return _run_in_cluster(values, settings, name)
     return run_job(values, act, name)
 

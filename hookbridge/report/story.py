@@ -44,6 +44,17 @@ def story(events: Sequence[Event]) -> list[Item]:
     return items
 
 
+def _is_whole(block: Sequence[Item]) -> bool:
+    """Whether a block neither begins with an end nor ends with a begin."""
+    begins_late = _event(block[0], 0).endswith(("_end", "after_run"))
+    return not (begins_late or _event(block[-1], -1).endswith(("_begin", "before_run")))
+
+
+def _event(item: Item, place: int) -> str:
+    """The first or the last event."""
+    return item.event if isinstance(item, Column) else _event(item.items[place], place)
+
+
 def _columns(events: Sequence[Event]) -> Iterator[Column]:
     """Calls of the same event to one guest after the other become one column."""
     event, guests = "", frozenset[int]()
@@ -73,7 +84,7 @@ def _folded(items: list[Item]) -> list[Item]:
             while items[after : after + length] == block:
                 after += length
             times = (after - place) // length
-            if times > 1:
+            if times > 1 and _is_whole(block):
                 folded.append(Repeated(tuple(block), times))
                 place = after
             else:

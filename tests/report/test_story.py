@@ -41,6 +41,20 @@ def test_steps_then_epochs_are_told_once() -> None:
     ]
 
 
+def test_steps_and_epochs_are_told_from_their_begin() -> None:
+    """The first step of a session lacks its begin there; that of `fit` has more."""
+    calls = events("on_epoch_begin", *STEP[1:], *STEP * 9)
+    assert told(story(calls)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
+    step = ["on_train_batch_begin", "before_run", "after_run", "on_train_batch_end"]
+    first = ["on_epoch_begin", step[0], "begin", *step[1:]]
+    epoch = ["on_epoch_begin", *step * 5, "on_epoch_end"]
+    calls = events(*first, *step * 4, "on_epoch_end", *epoch * 2, "end")
+    assert told(story(calls)) == [
+        *(*first, (4, step), "on_epoch_end"),
+        *((2, ["on_epoch_begin", (5, step), "on_epoch_end"]), "end"),
+    ]
+
+
 def test_late_steps_repeat_too() -> None:
     late = ("on_train_batch_begin", *("on_train_batch_begin", "on_train_batch_end") * 5)
     calls = events(*late, "on_train_batch_end")
