@@ -38,8 +38,8 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
     "cluster": {
         "num_towers": ("GPUs, or else CPUs, of a process that share each batch.", None),
         "batch_per_tower": ("Each tower gets a batch of its own.", None),
-        "num_workers": ("Processes that train; TF_CONFIG says it if set.", None),
-        "num_ps": ("Parameter servers; TF_CONFIG says it if set.", None),
+        "num_workers": ("Processes that train, where no TF_CONFIG says it.", None),
+        "num_ps": ("Parameter servers, where no TF_CONFIG says it.", None),
         "sync": ("The workers make one update together.", None),
     },
     "output": {

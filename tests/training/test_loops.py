@@ -204,6 +204,7 @@ def test_a_fit_of_keras_3_with_servers_is_refused(
         *("--num_ps=1", "--epochs=1", "--header_lines=1"),
         *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
         TF_USE_LEGACY_KERAS="0",
+        TF_CONFIG="{}",  # it has no cluster, so the flags say it
     )
     assert done.returncode == 2
     message = "[chief 0] hookbridge: train: Keras 3 cannot train under"
