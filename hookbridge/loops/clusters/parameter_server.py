@@ -23,7 +23,7 @@ from hookbridge.loops.clusters.serve import (
     servers,
     tell_servers,
 )
-from hookbridge.loops.tasks.ports import Liveness, check_own_port, is_listening, named
+from hookbridge.loops.tasks import ports
 from hookbridge.loops.tasks.server import answers
 from hookbridge.loops.tasks.signals import on_sigterm
 
@@ -32,7 +32,7 @@ START_SECS = 600.0
 WORKERS_LOST_SECS = 600.0
 FOLLOW_SECS = 10.0  # between two looks at the workers, at most
 # What the coordinator logs about each step that fails because of a lost server, and
-# about others that fail with it.
+# about others that fail with it. It is hidden: the error of `fit` names the server.
 _LOST_SERVER = re.compile(
     r"(?s)(Remote function on worker|error when processing closure).*"
     r"(remote target /job:ps/|This derived error is ignored)"
@@ -97,12 +97,14 @@ def parameter_server_strategy(
         hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
         refusals.check_hook(hook)
     exit_codes.use_for_errors()
-    check_own_port(config)
+    ports.check_own_port(config)
     if config.task_type != "chief":
         serve_strategy(config, start_secs=start_secs)
-    _wait_for_servers(config, start_secs)
-    _shorten_log()
-    _follow_workers(config, lost_secs)
+    with ports.listening(config):
+        tf.config.list_logical_devices()  # then its server listens at once
+        _wait_for_servers(config, start_secs)
+        tf.get_logger().addFilter(lambda r: not _LOST_SERVER.search(r.getMessage()))
+        _follow_workers(config, lost_secs)
     stack = contextlib.ExitStack()
     stack.enter_context(on_sigterm(PREEMPTED.set))
     atexit.register(stack.close)
@@ -116,7 +118,7 @@ def parameter_server_strategy(
         resolver, variable_partitioner=variable_partitioner
     )
     end_with_threads(strategy)
-    tell_servers(config, servers(config))
+    tell_servers(config)
     return strategy
 
 
@@ -143,14 +145,13 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
         # Another program may listen at a task's address.
         task
         for task in missing
-        if not (is_listening(config, *task) and answers(config, *task))
+        if not (ports.is_listening(config, *task) and answers(config, *task))
     ]:
         if time.monotonic() > deadline:
-            tell_servers(config, [t for t in servers(config) if t not in missing])
             raise errors.TaskLostError(
                 f"Tasks of TF_CONFIG['cluster'] did not come within {start_secs:g} s: "
-                f"{named(config, missing)}; expected the TensorFlow server of every "
-                "worker and parameter server. Start them with the same "
+                f"{ports.named(config, missing)}; expected the TensorFlow server of "
+                "every worker and parameter server. Start them with the same "
                 "TF_CONFIG['cluster'], and end other programs that have their ports."
             )
         time.sleep(POLL_SECS / 5)
@@ -159,12 +160,12 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
 def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     """Ends the waits of this process when all workers have been gone for too long."""
     workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
-    liveness = Liveness(config, workers)
+    liveness = ports.Liveness(config, workers)
     liveness.look()
 
     is_over = threading.Event()
     error = errors.TaskLostError(
-        f"All workers are gone{lasting(lost_secs)}: {named(config, workers)}; "
+        f"All workers are gone{lasting(lost_secs)}: {ports.named(config, workers)}; "
         "expected one at least that computes steps. See what they printed, and start "
         "the job again: it goes on from its last checkpoint."
     )
@@ -182,8 +183,3 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     atexit.register(end)
-
-
-def _shorten_log() -> None:
-    """Hides the records about a lost server: the error of `fit` names it."""
-    tf.get_logger().addFilter(lambda r: not _LOST_SERVER.search(r.getMessage()))

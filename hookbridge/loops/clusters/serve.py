@@ -41,7 +41,7 @@ AFTER_CHIEF_ALIVE_SECS = 90.0
 AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0
 # How long the chief of a strategy may be out of reach before its servers end.
-LOST_SECS = 2.0
+LOST_SECS = 4.0
 PROTOCOL = "grpc"
 
 
@@ -173,8 +173,8 @@ def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
     raise SystemExit(exit_codes.DONE)
 
 
-def tell_servers(config: ClusterConfig, tasks: Sequence[Task]) -> None:
-    """Tells servers the exit code of this process, the chief, at its end.
+def tell_servers(config: ClusterConfig) -> None:
+    """Tells every server the exit code of this process, the chief, at its end.
 
     A server that is not told, because the chief was killed, ends as one that lost it.
     """
@@ -194,5 +194,6 @@ def tell_servers(config: ClusterConfig, tasks: Sequence[Task]) -> None:
         calls = [functools.partial(tell, exit_code(), *task) for task in tasks]
         threads.run(calls, time.monotonic() + CALL_MS / 1000)
 
+    tasks = servers(config)
     threads = ExitThreads(len(tasks))
     atexit.register(tell_all)

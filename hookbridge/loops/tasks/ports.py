@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import socket
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hookbridge import errors
 from hookbridge.cluster import ClusterConfig
@@ -59,6 +60,26 @@ def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
         return True
     return False
+
+
+@contextlib.contextmanager
+def listening(config: ClusterConfig) -> Iterator[None]:
+    """A context in which this task's port tells others that its process lives."""
+    port = address(config, config.task_type, config.task_index)[1]
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):  # until the listener is shut down
+            while True:
+                listener.accept()[0].close()
+
+    with socket.create_server(("", port)) as listener:
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 class Liveness:

@@ -22,7 +22,7 @@ from hookbridge import exit_codes
 from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
 from hookbridge.cluster import ClusterConfig
 from hookbridge.loops.tasks.local_cluster import LocalCluster
-from hookbridge.loops.tasks.ports import address
+from hookbridge.loops.tasks.ports import address, is_listening
 
 RATE = 0.0078125
 
@@ -189,23 +189,26 @@ def strategy_process(
 
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
-def test_a_chief_with_a_stranger_on_a_port_names_it_and_tells_the_others(
+def test_a_chief_names_a_stranger_on_a_port_and_servers_wait_as_long_as_it_waits(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
     with socket.socket() as stranger, contextlib.ExitStack() as stack:
         stranger.bind(address(chief, "ps", 0))
         stranger.listen()
-        started = [
-            stack.enter_context(
-                strategy_process(config, fork_server, tmp_path / job, secs)
-            )
-            for job, config, secs in (("worker", worker, 600), ("chief", chief, 5))
-        ]
+        started = []
+        for job, config, secs in (("chief", chief, 8), ("worker", worker, 1)):
+            process = strategy_process(config, fork_server, tmp_path / job, secs)
+            started.append(stack.enter_context(process))
+            while not is_listening(config, job, 0):
+                assert started[-1].poll() is None
+                time.sleep(0.1)
         codes = [process.wait() for process in started]
     assert codes == [exit_codes.LOST] * 2
-    expected = f"did not come within 5 s: `ps` 0 ({chief.cluster['ps'][0]});"
+    expected = f"did not come within 8 s: `ps` 0 ({chief.cluster['ps'][0]});"
     assert expected in (tmp_path / "chief").read_text()
+    # The worker, which would wait a second for a chief, saw it wait and end.
+    assert "disappeared" in (tmp_path / "worker").read_text()
 
 
 def test_a_port_in_use_is_named() -> None:
