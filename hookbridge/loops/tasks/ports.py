@@ -51,11 +51,7 @@ def check_own_port(config: ClusterConfig) -> None:
 
 
 def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a task's server accepts connections.
-
-    A TensorFlow server listens until its process ends, so this tells whether the
-    process is alive.
-    """
+    """Whether a task's server accepts connections: it does until its process ends."""
     with contextlib.suppress(OSError):
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
         return True

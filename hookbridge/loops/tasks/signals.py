@@ -33,6 +33,12 @@ def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
     def once(*_: object) -> None:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
+    def leave() -> None:  # in a forked process, which would write into our pipe
+        if signal.getsignal(signal.SIGTERM) is once:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+            signal.set_wakeup_fd(-1)
+
+    os.register_at_fork(after_in_child=leave)
     old_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, once)
     thread = threading.Thread(target=wait, name="sigterm", daemon=True)
