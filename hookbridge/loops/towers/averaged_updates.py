@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import compat, errors
+from hookbridge.adapters.session_graph.ops import ancestors
 from hookbridge.patching import InstanceMethods, patched
 
 
@@ -123,7 +124,9 @@ def _refuse(apply: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
+def apply_averaged(
+    towers: Sequence[list[Update]], shards: Sequence[Any], *, divisor: float
+) -> None:
     """Applies the towers' updates as one, through the first tower's optimizers.
 
     The operation that each tower got for its update (`Update.done`) then waits for the
@@ -145,12 +148,37 @@ def apply_averaged(towers: Sequence[list[Update]], *, divisor: float) -> None:
             f"The towers applied gradients {sorted(numbers)} times; expected the same "
             "number of updates in each tower."
         )
-    updates = zip(*towers, strict=True)
+    updates = list(zip(*towers, strict=True))
+    for same in updates:
+        _check_examples(same, shards)
     # A scope counts the names in it while it is open, so each scope is entered once.
     for scope, together in itertools.groupby(updates, lambda u: u[0].variable_scope):
         with tf.compat.v1.variable_scope(scope, auxiliary_name_scope=False):
             for same in together:
                 _apply_as_one(same, divisor)
+
+
+def _check_examples(same: Sequence[Update], shards: Sequence[Any]) -> None:
+    """Refuses gradients of a tower that do not come from its own examples.
+
+    Updates of shared variables are the first tower's. So gradients that a model
+    function adds up in variables would be those of the first tower in each of them.
+    """
+    has_own = []
+    for update, shard in zip(same, shards, strict=True):
+        tensors = tf.nest.flatten(shard, expand_composites=True)
+        users = {op for x in tensors if x is not None for op in x.consumers()}
+        gradients = [gradient for gradient, _ in update.pairs if gradient is not None]
+        flat = tf.nest.flatten(gradients, expand_composites=True)
+        ops = [x.op for x in flat if hasattr(x, "op")]
+        has_own.append(bool(users & ancestors(ops)))
+    if has_own[0] and not all(has_own):
+        raise errors.InvalidArgumentError(
+            f"The gradients of tower {has_own.index(False)} come from the examples of "
+            "tower 0: updates of variables run in the first tower alone, also those "
+            "with which `model_fn` adds gradients up. Add them up in the "
+            "`apply_gradients` of a subclass of the optimizer."
+        )
 
 
 def _average(gradients: list[Any], divisor: float) -> Any:

@@ -201,6 +201,7 @@ class _Replicated:
             if mode == TRAIN:
                 apply_averaged(
                     [tower.updates for tower in built],
+                    shards,
                     divisor=float(towers) if self.is_mean else 1.0,
                 )
             return built[0].spec._replace(**self._merged(built, sizes))

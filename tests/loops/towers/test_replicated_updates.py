@@ -198,6 +198,24 @@ def test_estimator_sees_the_arguments_that_a_partial_leaves() -> None:
     assert estimator.get_variable_value("global_step") == 1
 
 
+@pytest.mark.parametrize("resource", [True, False])
+def test_gradients_that_the_model_function_adds_up_are_refused(resource: bool) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight, loss = weight_and_loss(features, labels)
+        with v1.variable_scope("sum", use_resource=resource):
+            start = v1.zeros_initializer()
+            total = v1.get_variable("w", [4, 1], initializer=start, trainable=False)
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        (gradient,) = tf.gradients(loss, [weight])
+        pairs = [(total.assign_add(gradient), weight)]
+        step = v1.train.get_global_step()
+        return spec(loss, optimizer.apply_gradients(pairs, global_step=step))
+
+    trained(model_fn, batch)
+    with pytest.raises(hb.errors.InvalidArgumentError, match="gradients of tower 1"):
+        trained(hb.replicate_model_fn(model_fn, num_towers=2), batch)
+
+
 def test_the_classes_of_optimizers_are_themselves_again_afterwards() -> None:
     optimizer = v1.train.Optimizer
     before = dict(vars(optimizer))
