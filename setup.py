@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 INIT = (HERE / "hookbridge" / "__init__.py").read_text(encoding="utf-8")
@@ -16,49 +16,11 @@ INIT = (HERE / "hookbridge" / "__init__.py").read_text(encoding="utf-8")
 MAP = {"hookbridge.adapters": "adapters"}
 PACKAGE_DIR = {"": "."} if (HERE / "hookbridge" / "adapters").is_dir() else MAP
 
-# Listed by hand: automatic discovery would follow the link
-# `hookbridge/adapters` or miss `adapters/`. tests/test_packaging.py checks that
-# this list, the link and the built wheel agree.
+# Found below both folders: a search would not follow the link.
 PACKAGES = [
-    "hookbridge",
+    *(p for p in find_packages(include=["hookbridge*"]) if ".adapters" not in p),
     "hookbridge.adapters",
-    "hookbridge.adapters.fit_loop",
-    "hookbridge.adapters.hooked_loop",
-    "hookbridge.adapters.graph_fit",
-    "hookbridge.adapters.guests",
-    "hookbridge.adapters.live_model",
-    "hookbridge.adapters.live_session",
-    "hookbridge.adapters.multi_worker",
-    "hookbridge.adapters.parameter_server",
-    "hookbridge.adapters.session_graph",
-    "hookbridge.adapters.session_loop",
-    "hookbridge.adapters.session_state",
-    "hookbridge.adapters.state",
-    "hookbridge.callbacks",
-    "hookbridge.cli",
-    "hookbridge.cluster_config",
-    "hookbridge.compat",
-    "hookbridge.contrib",
-    "hookbridge.contrib.areas",
-    "hookbridge.contrib.areas.seq2seq",
-    "hookbridge.data",
-    "hookbridge.demo",
-    "hookbridge.estimator",
-    "hookbridge.lifecycle",
-    "hookbridge.loops",
-    "hookbridge.loops.clusters",
-    "hookbridge.loops.group_stop",
-    "hookbridge.loops.tasks",
-    "hookbridge.loops.towers",
-    "hookbridge.migrate",
-    "hookbridge.migrate.reading",
-    "hookbridge.migrate.rewrites",
-    "hookbridge.migrate.rewriting",
-    "hookbridge.report",
-    "hookbridge.run",
-    "hookbridge.run.joining",
-    "hookbridge.testing",
-    "hookbridge.training",
+    *(f"hookbridge.adapters.{name}" for name in find_packages("adapters")),
 ]
 
 EXTRAS = {
@@ -124,10 +86,10 @@ setup(
         # A link to docs, for `hookbridge docs` in checkouts and installed packages.
         "hookbridge.cli": ["pages/*.md", "pages/*/*.md"],
         # A link to examples/data, for checkouts and installed packages alike.
-        "hookbridge.demo": ["data/*"],
-        "hookbridge.report": ["page.html"],
+        "hookbridge.jobs.demo": ["data/*"],
+        "hookbridge.insight.report": ["page.html"],
         # The names of each TensorFlow, and the names of tf.contrib that `run` provides.
-        "hookbridge.migrate": ["data/*.json"],
+        "hookbridge.old_programs": ["data/*.json"],
     },
     install_requires=["numpy", "absl-py"],
     extras_require=EXTRAS,

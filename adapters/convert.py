@@ -17,7 +17,7 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
-from hookbridge.arguments import positive
+from hookbridge.ground.arguments import positive
 
 
 def as_hooks(
@@ -64,7 +64,7 @@ def as_hooks(
         `{metric: value}` (the prefix is added): a function of the session, a function
         without arguments, which runs eagerly, a pair `(estimator, eval_spec)`, or an
         object with a method `run(session, report)`, which evaluates on the live
-        variables and reports each batch (`hookbridge.validation.Validation`).
+        variables and reports each batch (`hookbridge.ground.validation.Validation`).
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`. `verbose` is 0 unless given, or 1

@@ -21,7 +21,7 @@ from hookbridge.adapters.multi_worker.callback import check_keras
 from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.host import ParameterServerHost
-from hookbridge.arguments import positive
+from hookbridge.ground.arguments import positive
 
 
 class HookToCallback(Wrapper, any_flavour.AnyFlavour):

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hookbridge import migrate
+from hookbridge import old_programs as migrate
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import base
-from hookbridge.loops.tasks.local_cluster import LocalCluster
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
 JOB = "benchmarks.scaling_job"
 LOOPS = ("session", "fit")

@@ -16,37 +16,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookbridge import compat, extras
-from hookbridge.lazy import attach
-from hookbridge.missing import tell_of_estimator_once_there
+from hookbridge.ground import compat, extras
+from hookbridge.ground.lazy import attach
 
 if TYPE_CHECKING:
-    from hookbridge import callbacks as callbacks
-    from hookbridge import checkpoints as checkpoints
     from hookbridge import contrib as contrib
-    from hookbridge import data as data
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
-    from hookbridge import loops as loops
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.guests.in_begin import in_begin as in_begin
     from hookbridge.adapters.guests.roles import set_role as set_role
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
-    from hookbridge.explanation import explain as explain
-    from hookbridge.loops.towers.replicate_model_fn import (
+    from hookbridge.insight import checkpoints as checkpoints
+    from hookbridge.insight.explanation import explain as explain
+    from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.report.recording import record as record
+    from hookbridge.jobs import callbacks as callbacks
+    from hookbridge.jobs import data as data
+    from hookbridge.jobs import loops as loops
+    from hookbridge.jobs.loops.towers.replicate_model_fn import (
         TowerOptimizer as TowerOptimizer,
     )
-    from hookbridge.loops.towers.replicate_model_fn import (
+    from hookbridge.jobs.loops.towers.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
-    from hookbridge.profiling import profile as profile
-    from hookbridge.report.recording import record as record
 
 __version__ = "0.1.0"
 
-__all__, _lookup = attach(globals())
+_WHERE = {
+    "CallbackToHook": "hookbridge.adapters.callback_to_hook",
+    "HookToCallback": "hookbridge.adapters.hook_to_callback",
+    "TowerOptimizer": "hookbridge.jobs.loops.towers.replicate_model_fn",
+    "as_callbacks": "hookbridge.adapters.convert",
+    "as_hooks": "hookbridge.adapters.convert",
+    "callbacks": "hookbridge.jobs",
+    "checkpoints": "hookbridge.insight",
+    "contrib": "hookbridge",
+    "data": "hookbridge.jobs",
+    "errors": "hookbridge",
+    "estimator": "hookbridge",
+    "explain": "hookbridge.insight.explanation",
+    "in_begin": "hookbridge.adapters.guests.in_begin",
+    "loops": "hookbridge.jobs",
+    "profile": "hookbridge.insight.profiling",
+    "record": "hookbridge.insight.report.recording",
+    "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
+    "set_role": "hookbridge.adapters.guests.roles",
+}
+__all__ = tuple(_WHERE)
+_lookup = attach(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -56,13 +76,9 @@ def __getattr__(name: str) -> Any:
         if e.name == "tensorflow":
             extras.check(e.name, f"`hookbridge.{name}`")
         raise
-    tell_of_estimator_once_there()
     compat.tell_of_troubles()
+    globals()[name] = value
     return value
-
-
-# The error for a missing `tf.estimator` then says how to get it back.
-tell_of_estimator_once_there()
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from fork_server import ForkServer
 from fork_server import fork_server as started_fork_server
 from idle_clock import idle_secs
 
-from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version, is_keras3
+from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version, is_keras3
 
 pytest_plugins = ["side_by_side", "v1_modes"]
 ROOT = Path(__file__).resolve().parent.parent

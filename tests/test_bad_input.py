@@ -17,9 +17,14 @@ import tensorflow as tf
 from ramps import session_ramp
 
 import hookbridge as hb
-from hookbridge import compat
-from hookbridge.arguments import lasting
-from hookbridge.loops import ClusterConfig, GroupStopHook, LocalCluster, SessionCluster
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import lasting
+from hookbridge.jobs.loops import (
+    ClusterConfig,
+    GroupStopHook,
+    LocalCluster,
+    SessionCluster,
+)
 
 v1 = tf.compat.v1
 INVALID = hb.errors.InvalidArgumentError

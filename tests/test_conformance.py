@@ -13,7 +13,7 @@ from callback_recorder import callback_of
 from hook_fetching import sequential
 
 import hookbridge as hb
-from hookbridge.lifecycle import Ending
+from hookbridge.ground.lifecycle import Ending
 from hookbridge.testing import (
     EventLog,
     RecordingCallback,

@@ -14,7 +14,7 @@ import pytest
 from code_blocks import PAGES, ROOT, blocks
 from fork_server import ForkServer
 
-from hookbridge import lifecycle
+from hookbridge.ground import lifecycle
 
 ONE_TENSORFLOW = True
 

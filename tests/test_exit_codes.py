@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge import exit_codes
+from hookbridge.ground import exit_codes
 
 ROOT = Path(__file__).resolve().parents[1]
 LOST = tf.errors.UnavailableError(None, None, "the other task is gone")

@@ -14,9 +14,10 @@ from callback_support import STOCK, stock_of
 from hook_support import ROWS
 
 import hookbridge as hb
-from hookbridge import errors, lifecycle
+from hookbridge import errors
 from hookbridge.adapters.guests.record import record_of
-from hookbridge.explanation import HOSTS
+from hookbridge.ground import lifecycle
+from hookbridge.insight.explanation import HOSTS
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from source_trees import sources
 
-from hookbridge import errors, extras
+from hookbridge import errors
+from hookbridge.ground import extras
 
 
 def promised(root: Path) -> dict[str, list[str]]:

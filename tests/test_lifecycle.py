@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from hookbridge import errors, lifecycle
-from hookbridge.lifecycle import expected_events
+from hookbridge import errors
+from hookbridge.ground import lifecycle
+from hookbridge.ground.lifecycle import expected_events
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "data" / "recorded_lifecycles.json").read_text("utf-8")

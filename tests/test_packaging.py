@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import hookbridge as hb
-from hookbridge import extras
+from hookbridge.ground import extras
 
 pytestmark = pytest.mark.slow
 ONE_TENSORFLOW = True
@@ -51,7 +51,7 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
     for source, target, pattern in (
         ("hookbridge", "hookbridge", "*.*"),
         ("adapters", "hookbridge/adapters", "*.*"),
-        ("examples/data", "hookbridge/demo/data", "*.*"),
+        ("examples/data", "hookbridge/jobs/demo/data", "*.*"),
         ("docs", "hookbridge/cli/pages", "*.md"),
     ):
         for file in (repo_root / source).rglob(pattern):

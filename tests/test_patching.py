@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookbridge.patching import InstanceMethods, patched
+from hookbridge.ground.patching import InstanceMethods, patched
 
 
 class Base:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from private_attributes import KERAS_VERSION
 
-from hookbridge import compat
-from hookbridge.compat.frames import FRAMES, PrivateFrame, code_of
+from hookbridge.ground import compat
+from hookbridge.ground.compat.frames import FRAMES, PrivateFrame, code_of
 
 # Keras before 3.7 makes a `tf.function`, and needs no row.
 HAS_FRAME = KERAS_VERSION > (3, 6)

@@ -11,8 +11,8 @@ import re
 import pytest
 from source_trees import Nodes, nodes_of, sources
 
-from hookbridge import compat
-from hookbridge.migrate import contrib_names
+from hookbridge.ground import compat
+from hookbridge.old_programs import contrib_names
 
 PRIVATE_PACKAGE = re.compile(r"^(tensorflow\.python|keras\.src|tf_keras\.src)\b")
 
@@ -22,9 +22,9 @@ NAMED_NOT_USED = {
     "hookbridge/estimator/stand_ins.py": (
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
-    "hookbridge/exit_codes.py": "the module of error classes, compared as text",
-    "hookbridge/migrate/fates.py": "what programs may use",
-    "hookbridge/migrate/reading/evidence.py": "what programs may use",
+    "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
+    "hookbridge/old_programs/fates.py": "what programs may use",
+    "hookbridge/old_programs/reading/evidence.py": "what programs may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 
@@ -84,7 +84,7 @@ def test_only_compat_uses_private_packages() -> None:
     found = {
         file: uses
         for file, nodes in sources().items()
-        if not file.startswith("hookbridge/compat/")
+        if not file.startswith("hookbridge/ground/compat/")
         and (uses := private_uses(nodes, strings_are_names=file in NAMED_NOT_USED))
     }
     assert found == {}
@@ -111,7 +111,7 @@ def test_no_row_is_unused() -> None:
         for file, nodes in sources().items()
         for node in nodes
         if isinstance(node, ast.Constant)
-        if not file.startswith("hookbridge/compat/")
+        if not file.startswith("hookbridge/ground/compat/")
     }
     of_contrib = [*contrib_names.NAMES.values(), *sum(contrib_names.AREAS.values(), ())]
     strings |= {name.partition(".")[2].partition(".")[0] for name in of_contrib}

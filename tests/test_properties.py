@@ -13,10 +13,11 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 import hookbridge as hb
-from hookbridge import cluster_checks, errors, structures
+from hookbridge import errors
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.state import codec
 from hookbridge.contrib.areas.hparams import HParams
+from hookbridge.ground import cluster_checks, structures
 from hookbridge.testing import (
     EventLog,
     RecordingCallback,

@@ -49,7 +49,8 @@ def test_every_module_imports_and_keeps_its_promises() -> None:
 @pytest.mark.slow
 def test_import_and_help_import_no_tensorflow(repo_root: Path) -> None:
     program = """
-import sys, hookbridge as hb, hookbridge.errors, hookbridge.lifecycle, hookbridge.compat
+import sys, hookbridge as hb, hookbridge.errors
+import hookbridge.ground.lifecycle, hookbridge.ground.compat
 from hookbridge.cli import main
 
 def check(*others):

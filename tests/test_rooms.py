@@ -16,7 +16,7 @@ from source_trees import Nodes, nodes_of, sources
 ONE_TENSORFLOW = True
 # A room is the folder of a module. These folders hold rooms and are no rooms: a module
 # directly in one of them is a room of its own.
-_HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.loops")
+_HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
     "adapters/fit_loop/placement.py": "`train_function`, where Keras files functions",
@@ -29,15 +29,15 @@ _ATTRIBUTES = {
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/attributes.py": "the state of a callback",
-    "hookbridge/compat/objects.py": "`_stop_requested`, with its row in the table",
+    "hookbridge/ground/compat/objects.py": "`_stop_requested`, which has a row",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
-    "hookbridge/loops/group_stop/hook.py": "a field of our own `StepWatch`",
-    "hookbridge/loops/callable_session.py": "a field of our own class",
-    "hookbridge/run/execute.py": "the names that Python itself gives to `__main__`",
-    "hookbridge/run/tracebacks.py": "`sys.excepthook`, once the error was shown",
+    "hookbridge/jobs/loops/group_stop/hook.py": "a field of our own `StepWatch`",
+    "hookbridge/jobs/loops/callable_session.py": "a field of our own class",
+    "hookbridge/old_programs/run/execute.py": "names that Python gives to `__main__`",
+    "hookbridge/old_programs/run/tracebacks.py": "`sys.excepthook`, after an error",
     "hookbridge/testing/recording.py": "Keras's mark on a function of our own",
     "hookbridge/testing/spying.py": "the mark of a guest that is spied on",
 }
@@ -171,7 +171,7 @@ def test_only_patching_sets_methods() -> None:
     found = {
         file: sets
         for file, nodes in sources().items()
-        if file != "hookbridge/patching.py" and (sets := sets_on_others(nodes))
+        if file != "hookbridge/ground/patching.py" and (sets := sets_on_others(nodes))
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused

@@ -15,7 +15,7 @@ import tensorflow as tf
 import yaml
 
 import hookbridge as hb
-from hookbridge import lifecycle
+from hookbridge.ground import lifecycle
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -28,28 +28,28 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.HookToCallback": (),
     "hookbridge.as_callbacks": (),
     "hookbridge.as_hooks": (),
-    "hookbridge.callbacks.EarlyStopper": ("stop_fn",),
-    "hookbridge.callbacks.LearningRateScheduler": ("schedule",),
-    "hookbridge.callbacks.ModelUploader": (),
-    "hookbridge.callbacks.PredictionOutputsProcessor": ("process_fn",),
-    "hookbridge.callbacks.Progress": ("clock",),
-    "hookbridge.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
-    "hookbridge.callbacks.SummaryWriter": ("summaries_fn",),
-    "hookbridge.checkpoints.restore": ("names",),
-    "hookbridge.data.Pipeline": ("extractor",),
+    "hookbridge.jobs.callbacks.EarlyStopper": ("stop_fn",),
+    "hookbridge.jobs.callbacks.LearningRateScheduler": ("schedule",),
+    "hookbridge.jobs.callbacks.ModelUploader": (),
+    "hookbridge.jobs.callbacks.PredictionOutputsProcessor": ("process_fn",),
+    "hookbridge.jobs.callbacks.Progress": ("clock",),
+    "hookbridge.jobs.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
+    "hookbridge.jobs.callbacks.SummaryWriter": ("summaries_fn",),
+    "hookbridge.insight.checkpoints.restore": ("names",),
+    "hookbridge.jobs.data.Pipeline": ("extractor",),
     "hookbridge.estimator.model_to_estimator": ("callbacks",),
     "hookbridge.in_begin": ("make",),
-    "hookbridge.loops.CallableSessionHook": (),
-    "hookbridge.loops.GroupStopHook": (),
-    "hookbridge.loops.OwnLoop": (),
-    "hookbridge.loops.parameter_server_strategy": ("variable_partitioner",),
-    "hookbridge.migrate.RewriteRule": ("apply", "prepare"),
+    "hookbridge.jobs.loops.CallableSessionHook": (),
+    "hookbridge.jobs.loops.GroupStopHook": (),
+    "hookbridge.jobs.loops.OwnLoop": (),
+    "hookbridge.jobs.loops.parameter_server_strategy": ("variable_partitioner",),
+    "hookbridge.old_programs.RewriteRule": ("apply", "prepare"),
     "hookbridge.replicate_model_fn": ("model_fn",),
     "hookbridge.testing.EventLog": ("clock",),
     "hookbridge.testing.RecordingCallback": (),
     "hookbridge.testing.RecordingHook": (),
-    "hookbridge.validation.Validation": (),
-    "hookbridge.validation.ValidationReport": (),
+    "hookbridge.ground.validation.Validation": (),
+    "hookbridge.ground.validation.ValidationReport": (),
 }
 # Errors that no example can show: they need another installation or program.
 NOT_IN_ONE_PROCESS = {

@@ -10,8 +10,9 @@ import tensorflow as tf
 from callback_loops import until_stop
 from hook_fetching import X, Y, sequential
 
-from hookbridge import errors, lifecycle
-from hookbridge.lifecycle import Delivery
+from hookbridge import errors
+from hookbridge.ground import lifecycle
+from hookbridge.ground.lifecycle import Delivery
 from hookbridge.testing import (
     EventLog,
     RecordingCallback,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fork_server import ForkServer
 
-import hookbridge.compat
+import hookbridge.ground.compat
 
 MODES = ("disable_v2_behavior", "disable_eager_execution")
 MODE = os.environ.get("HOOKBRIDGE_TEST_V1_MODE")
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def fresh_graph() -> None:
     """Each test has its own default graph and its own session of Keras."""
     if MODE is not None:
-        for flavour in hookbridge.compat.keras_flavours():
+        for flavour in hookbridge.ground.compat.keras_flavours():
             flavour.backend.clear_session()
 
 

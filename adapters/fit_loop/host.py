@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import compat
 from hookbridge.adapters.fit_loop.placement import Placement
 from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
@@ -23,6 +22,7 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, patching
+from hookbridge.ground import compat, patching
 
 
 def is_spread(model: Any) -> bool:

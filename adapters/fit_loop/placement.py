@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import patching
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
+from hookbridge.ground import patching
 
 # Makes a loop's step with Keras's own `make`; returns None to take no part.
 MakeStep = Callable[[Mode, Callable[..., Any]], Any]

@@ -15,10 +15,10 @@ from typing import Any
 import tensorflow as tf
 import wrapt
 
-from hookbridge import patching
 from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
 from hookbridge.adapters.fit_loop.own_replica import is_first
 from hookbridge.adapters.live_session.variables import tf_variable
+from hookbridge.ground import patching
 
 # The prefix of the keys of gradients.
 GRADIENTS = "gradients/"

@@ -10,7 +10,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.tapped_function import (
@@ -26,7 +25,8 @@ from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.variables import as_int
-from hookbridge.structures import RecentlyUsed
+from hookbridge.ground import compat
+from hookbridge.ground.structures import RecentlyUsed
 
 _BY_KEY = ("loss:", GRADIENTS)
 

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge import compat, errors, patching
+from hookbridge import errors
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.hooked_loop.modes import Mode
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
+from hookbridge.ground import compat, patching
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors, patching
+from hookbridge import errors
 from hookbridge.adapters.fit_loop import own_replica
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
+from hookbridge.ground import patching
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"

@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
-from hookbridge.patching import InstanceMethods, assign
+from hookbridge.ground.patching import InstanceMethods, assign
 
 # (Keras's function, Keras's session) -> the session that makes the function's callable.
 SessionOf = Callable[[Any, Any], Any]

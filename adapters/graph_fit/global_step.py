@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
@@ -25,7 +24,8 @@ from hookbridge.adapters.graph_fit.session import KerasSession
 from hookbridge.adapters.graph_fit.step import StepCall
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
-from hookbridge.patching import assign
+from hookbridge.ground import compat
+from hookbridge.ground.patching import assign
 
 v1 = tf.compat.v1
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
-from hookbridge.patching import patched
+from hookbridge.ground.patching import patched
 
 
 class GraphNames:

@@ -7,9 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors, structures
+from hookbridge import errors
 from hookbridge.adapters.graph_fit.names import reads
 from hookbridge.adapters.live_session import feeds as live_feeds
+from hookbridge.ground import compat, structures
 
 
 class StepCall:

@@ -2,5 +2,5 @@
 
 Read `kinds` and `record`, which every other room reads; then `roles`, `skipped`,
 `fetched`, `foreign`, `in_begin`, `any_flavour`, `paths`, `outside` and `watchers`.
-`hookbridge.lifecycle.overrides` tells which events a guest overrides.
+`hookbridge.ground.lifecycle.overrides` tells which events a guest overrides.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 
 @functools.cache

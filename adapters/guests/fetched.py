@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hookbridge.lifecycle.overrides import overrides
+from hookbridge.ground.lifecycle.overrides import overrides
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
 # How many nested containers of a hook's attributes are searched for names.

@@ -8,7 +8,7 @@ import wrapt
 
 from hookbridge import errors
 from hookbridge.adapters.guests.record import Guest, Wrapper
-from hookbridge.lifecycle.overrides import wants_batches
+from hookbridge.ground.lifecycle.overrides import wants_batches
 
 # Class name -> (reason, way out).
 _REFUSED = {

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.arguments import shown, without_arguments
+from hookbridge.ground.arguments import shown, without_arguments
 
 
 class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from hookbridge import compat, errors
-from hookbridge.arguments import shown
+from hookbridge import errors
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown
 
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")

@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import compat
 from hookbridge.adapters.guests import kinds
+from hookbridge.ground import compat
 
 _DEPTH = 8
 _MOST = 5000  # objects to look at; a guest may hold a data set

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hookbridge import arguments, errors
+from hookbridge import errors
 from hookbridge.adapters.guests import kinds
+from hookbridge.ground import arguments
 
 # Stock callbacks that write -> (the attribute with the path, whether of a directory).
 _WRITERS = {

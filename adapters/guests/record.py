@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, Literal
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.guests import fetched, kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.arguments import shown
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown
 
 Kind = Literal["hook", "callback"]
 _ANY: dict[Kind, str] = {

@@ -8,8 +8,8 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.arguments import shown
-from hookbridge.cluster import task_of
+from hookbridge.ground.arguments import shown
+from hookbridge.ground.cluster import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -58,7 +58,7 @@ def set_role(guest: Any, role: Role) -> Any:
     """Sets which processes of a cluster call a guest.
 
     The role takes effect when the guest is converted, by `as_hooks`, `as_callbacks` or
-    a loop of `hookbridge.loops`. In a job of one process every guest is called.
+    a loop of `hookbridge.jobs.loops`. In a job of one process every guest is called.
 
     Args:
       guest: a hook or callback; it gets a mark and is otherwise unchanged.

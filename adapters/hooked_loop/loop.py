@@ -14,7 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
@@ -26,7 +25,8 @@ from hookbridge.adapters.hooked_loop.monitored import (
     not_the_end_of_data,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground import compat
+from hookbridge.ground.patching import InstanceMethods
 
 # Model -> the run that holds its loops: the innermost one, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()

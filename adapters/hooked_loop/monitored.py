@@ -7,9 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.ground import compat
 
 # What a native loop takes for the end of its data.
 END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)

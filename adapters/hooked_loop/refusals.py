@@ -8,10 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths
 from hookbridge.adapters.guests.record import Guest
+from hookbridge.ground import compat
 
 # Class name -> (reason, way out). Most of these classes are private, or exist in some
 # TensorFlow versions only.

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.variables import as_int
-from hookbridge.patching import assign
+from hookbridge.ground.patching import assign
 
 
 class Silence:

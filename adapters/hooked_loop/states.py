@@ -9,7 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.record import unwrapped
 from hookbridge.adapters.live_session.global_step import iterations_of
@@ -19,7 +18,8 @@ from hookbridge.adapters.live_session.variables import (
 )
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import CallbackState, Part, Saved
-from hookbridge.patching import assign
+from hookbridge.ground import compat
+from hookbridge.ground.patching import assign
 
 # Model -> the checkpoint it was restored from, and its step.
 _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()

@@ -11,10 +11,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.arguments import shown
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown
 
 
 def keras_of(model: Any) -> Any:

@@ -6,8 +6,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.adapters.live_model.mirror import eager_variable
+from hookbridge.ground import compat
 
 # Names of metrics that `compile` of Keras accepts and `keras.metrics.get` does not.
 _KERAS_NAMES = {

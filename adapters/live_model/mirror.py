@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_model import watched
+from hookbridge.ground import compat
 
 
 def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:

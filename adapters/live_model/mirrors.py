@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
 from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.ground import compat
 
 _MOST_BYTES = 2**25  # read in one run
 

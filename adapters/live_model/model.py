@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.files import ModelFiles
@@ -16,6 +16,7 @@ from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
 from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.ground import compat
 
 
 class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
+from hookbridge.ground import compat
 
 
 def live_optimizer(

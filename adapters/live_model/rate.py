@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.session_graph import ops, variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.ground import compat
 
 
 class LiveRate(watched.Keeper):

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import compat, errors
-from hookbridge.patching import InstanceMethods
+from hookbridge import errors
+from hookbridge.ground import compat
+from hookbridge.ground.patching import InstanceMethods
 
 _KEEPER = "_hookbridge_keeper"
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph.saved import Entry
-from hookbridge.whole_files import replacing
+from hookbridge.ground.whole_files import replacing
 
 _H5 = (".h5", ".keras", ".hdf5")
 

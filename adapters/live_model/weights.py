@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.ground import compat
 
 
 class WeightsView:

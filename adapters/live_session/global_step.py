@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_session.variables import ModelVariable, as_int
+from hookbridge.ground import compat
 
 
 class _Last(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_session.graph_variables import (
     COLLECTIONS,
     DefaultSaver,
@@ -17,6 +16,7 @@ from hookbridge.adapters.live_session.graph_variables import (
 )
 from hookbridge.adapters.live_session.names import StepNames, StepTensor
 from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

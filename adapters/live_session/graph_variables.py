@@ -15,8 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_session.variables import ModelVariable, components
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 _COUNTER = itertools.count()

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_session.feeds import check_fetch
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.part import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.ground import compat
 
 
 class Plan:

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
 from hookbridge.adapters.live_session.part import Part, SessionResources, compiled
-from hookbridge.structures import RecentlyUsed
+from hookbridge.ground.structures import RecentlyUsed
 
 
 class SessionProgram:

@@ -17,7 +17,8 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge import compat, errors
+from hookbridge import errors
+from hookbridge.ground import compat
 
 
 def check(options: Any) -> None:

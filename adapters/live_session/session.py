@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors, structures
+from hookbridge import errors
 from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
@@ -15,6 +15,7 @@ from hookbridge.adapters.live_session.graph_variables import save
 from hookbridge.adapters.live_session.part import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.ground import compat, structures
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 
 class ModelVariable:

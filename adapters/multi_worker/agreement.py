@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
+from hookbridge.ground import compat
 
 # A waiting process looks around this often, for example for a KeyboardInterrupt.
 _LOOK_SECS = 1.0

@@ -8,12 +8,13 @@ import itertools
 import weakref
 from typing import Any
 
-from hookbridge import compat, errors, exit_codes
+from hookbridge import errors
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
-from hookbridge.cluster import ClusterConfig
-from hookbridge.patching import assign
+from hookbridge.ground import compat, exit_codes
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.patching import assign
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()

@@ -13,7 +13,7 @@ from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.host import ParameterServerHost
 from hookbridge.adapters.parameter_server.values import to_python
-from hookbridge.lifecycle.overrides import BATCH_EVENTS, wants_batches
+from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
 
 
 def is_batch_level(guest: Guest) -> bool:

@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import compat, exit_codes
-from hookbridge.exit_threads import ExitThreads
+from hookbridge.ground import compat, exit_codes
+from hookbridge.ground.exit_threads import ExitThreads
 
 # After the process was asked to end, it waits this long without news from any worker.
 PATIENCE_SECS = 3.0

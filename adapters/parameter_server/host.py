@@ -38,8 +38,8 @@ from hookbridge.adapters.parameter_server.session import (
 )
 from hookbridge.adapters.parameter_server.step import ScheduledStep
 from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
-from hookbridge.patching import assign
-from hookbridge.structures import RecentlyUsed
+from hookbridge.ground.patching import assign
+from hookbridge.ground.structures import RecentlyUsed
 
 
 class ParameterServerHost(FitHost):

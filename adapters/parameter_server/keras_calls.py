@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from hookbridge import compat
-from hookbridge.patching import MISSING, patched
+from hookbridge.ground import compat
+from hookbridge.ground.patching import MISSING, patched
 
 
 def cached_reads(model: Any) -> AbstractContextManager[None]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.ground import compat
 
 _KERAS_3 = (
     "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "

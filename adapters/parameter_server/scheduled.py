@@ -6,11 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
 from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.values import StepValue
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground import compat
+from hookbridge.ground.patching import InstanceMethods
 
 
 class ScheduledSteps:

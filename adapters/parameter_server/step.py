@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hookbridge import compat, errors, patching
+from hookbridge import errors
 from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds, tapped_function
@@ -19,6 +19,7 @@ from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.parameter_server.values import Layout, StepValue
+from hookbridge.ground import compat, patching
 
 
 class ScheduledStep:

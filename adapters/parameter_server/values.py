@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.parameter_server.exit import PREEMPTED
+from hookbridge.ground import compat
 
 _POLL_SECS = 3e-4
 

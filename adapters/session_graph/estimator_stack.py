@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 
 class Evaluation(NamedTuple):

@@ -12,7 +12,7 @@ from hookbridge.adapters.session_graph.data_pulls import DataPulls
 from hookbridge.adapters.session_graph.logs import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
-from hookbridge.structures import RecentlyUsed
+from hookbridge.ground.structures import RecentlyUsed
 
 
 class StepFetch:

@@ -12,8 +12,8 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.arguments import shown, without_arguments
-from hookbridge.names import nearest
+from hookbridge.ground.arguments import shown, without_arguments
+from hookbridge.ground.names import nearest
 
 
 class LogSource(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.adapters.session_graph import variables as graph_variables
+from hookbridge.ground import compat
 
 
 class Entry(NamedTuple):

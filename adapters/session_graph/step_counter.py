@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground.patching import InstanceMethods
 
 
 class StepCounter:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import movers as step_movers
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.structures import (
+from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
     copy_structure,

@@ -13,7 +13,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.cluster import task_of
+from hookbridge.ground.cluster import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 

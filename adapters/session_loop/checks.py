@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors, extras
+from hookbridge import errors
 from hookbridge.adapters.guests import paths
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import weight_files
@@ -15,8 +15,9 @@ from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.lifecycle import CALLBACK_EVENTS
-from hookbridge.lifecycle.overrides import overrides
+from hookbridge.ground import extras
+from hookbridge.ground.lifecycle import CALLBACK_EVENTS
+from hookbridge.ground.lifecycle.overrides import overrides
 
 # Class name -> (reason, way out), for classes of Keras only.
 _NEVER: dict[str, tuple[str, str]] = {

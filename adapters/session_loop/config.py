@@ -12,7 +12,12 @@ from hookbridge import errors
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import backup, clone
-from hookbridge.arguments import positive, shown, string_mapping, without_arguments
+from hookbridge.ground.arguments import (
+    positive,
+    shown,
+    string_mapping,
+    without_arguments,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.run import SessionRun
-from hookbridge.structures import RecentlyUsed
+from hookbridge.ground.structures import RecentlyUsed
 
 
 class EvaluationRun(SessionRun):

@@ -11,8 +11,8 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.lifecycle.overrides import overrides
-from hookbridge.names import nearest
+from hookbridge.ground.lifecycle.overrides import overrides
+from hookbridge.ground.names import nearest
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")

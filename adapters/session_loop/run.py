@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model.clone import Clone
@@ -20,9 +19,10 @@ from hookbridge.adapters.session_graph.variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_state.keeper import keeper_of
-from hookbridge.cluster import task_of
-from hookbridge.lifecycle import CALLBACK_EVENTS
-from hookbridge.lifecycle.overrides import called
+from hookbridge.ground import compat
+from hookbridge.ground.cluster import task_of
+from hookbridge.ground.lifecycle import CALLBACK_EVENTS
+from hookbridge.ground.lifecycle.overrides import called
 
 
 class SessionRun:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.adapters.guests.record import Guest
+from hookbridge.ground import compat
 
 _V1 = "callbacks_v1"
 

@@ -12,13 +12,14 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, saved
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.run import SessionRun
-from hookbridge.arguments import shown, with_arguments, without_arguments
-from hookbridge.validation import Validation, ValidationReport
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown, with_arguments, without_arguments
+from hookbridge.ground.validation import Validation, ValidationReport
 
 
 class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -154,7 +155,7 @@ def as_validation(validation: Any) -> Validation | None:
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
         "eval_spec), or an object with a method `run(session, report)` (see "
-        "hookbridge.validation.Validation)."
+        "hookbridge.ground.validation.Validation)."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.state import storage
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground.patching import InstanceMethods
 
 
 class Saves:

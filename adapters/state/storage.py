@@ -7,7 +7,7 @@ import re
 
 import tensorflow as tf
 
-from hookbridge.whole_files import replacing
+from hookbridge.ground.whole_files import replacing
 
 
 def name_of(task: str) -> str:

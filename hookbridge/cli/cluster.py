@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hookbridge import errors, extras
+from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.cluster_config import kubernetes, slurm
-from hookbridge.cluster_config.job_config import read_config
-from hookbridge.cluster_config.job_order import JobOrder
-from hookbridge.loops.tasks.local_cluster import LocalCluster
+from hookbridge.ground import extras
+from hookbridge.jobs.cluster_config import kubernetes, slurm
+from hookbridge.jobs.cluster_config.job_config import read_config
+from hookbridge.jobs.cluster_config.job_order import JobOrder
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
 SUMMARY = "Run a command in a local cluster; each task gets its place."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hookbridge import __version__, compat, errors, names
+from hookbridge import __version__, errors
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
+from hookbridge.ground import compat, names
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookbridge.cli import cluster
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.demo.settings import DemoSettings
+from hookbridge.jobs.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
 USAGE = "[--flag=value ...]"
@@ -36,7 +36,7 @@ def run(values: Values) -> int:
     settings = DemoSettings(**fields)
     settings.check()
     from hookbridge.cli.command import main
-    from hookbridge.demo.run import run_demo
+    from hookbridge.jobs.demo.run import run_demo
 
     return run_demo(
         settings,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hookbridge import errors, names
+from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.pages import anchor
+from hookbridge.ground import names
+from hookbridge.ground.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
 USAGE = "[PAGE[#HEADING]]"

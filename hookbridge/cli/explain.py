@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.training.settings import LOOPS
+from hookbridge.jobs.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
 USAGE = "[--flag=value ...] FILE.py[:LIST]"
@@ -39,7 +39,7 @@ def run(values: Values) -> int:
     else:
         values.refuse(("num_ps",), "no --loop", "only a training has servers")
         guests, host = _of_list(values.file), values.host
-    from hookbridge.explanation import explain
+    from hookbridge.insight.explanation import explain
 
     report = explain(guests, host=host)
     as_json = values.format == "json"
@@ -50,7 +50,7 @@ def run(values: Values) -> int:
 
 def _of_list(place: str) -> Any:
     """The list that `FILE.py` or `FILE.py:LIST` names."""
-    from hookbridge.training import user_file
+    from hookbridge.jobs.training import user_file
 
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
@@ -61,8 +61,8 @@ def _of_list(place: str) -> Any:
 def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
     job_flags.use_keras_of_graphs()
-    from hookbridge.training import user_file
-    from hookbridge.training.definition import TRAIN, ModelDefinition
+    from hookbridge.jobs.training import user_file
+    from hookbridge.jobs.training.definition import TRAIN, ModelDefinition
 
     definition = ModelDefinition(user_file.load_file(values.file))
     host = "session"

@@ -7,9 +7,9 @@ import os
 import sys
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.training.settings import LOOPS, TrainingSettings
+from hookbridge.ground import compat
+from hookbridge.jobs.training.settings import LOOPS, TrainingSettings
 
 # Group -> flag -> help, and its type where the default is None. The defaults are those
 # of `TrainingSettings`.

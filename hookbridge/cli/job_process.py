@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hookbridge import errors, exit_codes
+from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
-from hookbridge.cluster import ClusterConfig
-from hookbridge.training.settings import TrainingSettings
+from hookbridge.ground import exit_codes
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.training.settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
 _RUNS = (
@@ -28,10 +29,10 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     settings = job_flags.settings_of(values)
     settings.check()
     job_flags.use_keras_of_graphs()
-    from hookbridge.loops.tasks.ports import check_own_port
-    from hookbridge.training import user_file
-    from hookbridge.training.job import TrainingJob
-    from hookbridge.training.summary import hook_lines
+    from hookbridge.jobs.loops.tasks.ports import check_own_port
+    from hookbridge.jobs.training import user_file
+    from hookbridge.jobs.training.job import TrainingJob
+    from hookbridge.jobs.training.summary import hook_lines
 
     cluster = _cluster_for_estimator()
     with hook_lines(to_stderr=values.format == "json"):
@@ -78,10 +79,10 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
     settings.check()
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
-        from hookbridge.training import user_file
+        from hookbridge.jobs.training import user_file
 
         settings = _with_loop(settings, user_file.load_file(settings.model_def))
-    from hookbridge.loops.tasks.local_cluster import LocalCluster
+    from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
     beside = settings.num_workers - (settings.loop != "fit")  # `fit` has a coordinator
     cluster = LocalCluster(num_workers=beside, num_ps=settings.num_ps)
@@ -102,7 +103,7 @@ def _cluster_for_estimator() -> ClusterConfig:
     It refuses a blank value and a cluster without a chief. In such a cluster every task
     takes the first worker for the chief.
     """
-    from hookbridge.loops.tasks.jobs import check_jobs
+    from hookbridge.jobs.loops.tasks.jobs import check_jobs
 
     cluster = ClusterConfig.from_environment().with_chief()
     check_jobs(cluster)

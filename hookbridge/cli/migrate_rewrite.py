@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hookbridge import errors, migrate
+from hookbridge import errors
+from hookbridge import old_programs as migrate
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.target import NEWEST
+from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.target import NEWEST
 
 SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
@@ -54,7 +55,7 @@ def run(values: Values) -> int:
     if values.write:
         reason = "--check tells what a write would change"
         values.refuse(["check"], "--write", reason)
-    from hookbridge.migrate.rewriting import files
+    from hookbridge.old_programs.rewriting import files
 
     counts: Counter[str] = Counter()
     failures: list[str] = []

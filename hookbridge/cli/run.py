@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 
 from hookbridge import errors
-from hookbridge.arguments import why_no_file
 from hookbridge.cli.parser import HIDDEN, Parser, Values
+from hookbridge.ground.arguments import why_no_file
 
 SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
@@ -39,8 +39,8 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
-    from hookbridge.run.execute import prepare
-    from hookbridge.run.located import Launch
+    from hookbridge.old_programs.run.execute import prepare
+    from hookbridge.old_programs.run.located import Launch
 
     if not values.rest or (values.rest[0] == "-" and not values.m):
         raise errors.InvalidArgumentError(
@@ -72,7 +72,7 @@ def run(values: Values) -> Callable[[], int]:
         old_libraries=tuple(values.old_library),
     )
     if values.dry_run:
-        from hookbridge.run.joining.sites import tell
+        from hookbridge.old_programs.run.joining.sites import tell
 
         code = tell(launch)
         return lambda: code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from hookbridge.patching import assign
+from hookbridge.ground.patching import assign
 
 
 def open_closed() -> None:

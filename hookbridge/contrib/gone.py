@@ -7,7 +7,7 @@ import sys
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.migrate import fates
+from hookbridge.old_programs import fates
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -10,7 +10,7 @@ import sys
 import types
 
 from hookbridge.contrib import private_modules
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground.patching import InstanceMethods
 
 _SLIM = "tf_slim"
 

@@ -7,10 +7,11 @@ import importlib
 import types
 from typing import Any
 
-from hookbridge import compat, errors, extras
+from hookbridge import errors
 from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
-from hookbridge.migrate import contrib_names
+from hookbridge.ground import compat, extras
+from hookbridge.old_programs import contrib_names
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -82,7 +83,7 @@ def _below(path: str, name: str) -> Any:
 
 
 def resolve(source: str) -> Any:
-    """The object of a source; see `hookbridge.migrate.contrib_names`."""
+    """The object of a source; see `hookbridge.old_programs.contrib_names`."""
     root, *parts = source.split(".")
     value: Any
     if root == "tf":

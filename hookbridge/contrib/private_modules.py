@@ -13,10 +13,10 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.estimator import revive, stand_ins
-from hookbridge.migrate.fates import OTHERS, PUBLIC
-from hookbridge.patching import assign
+from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
+from hookbridge.ground.patching import assign
+from hookbridge.old_programs.fates import OTHERS, PUBLIC
 
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"

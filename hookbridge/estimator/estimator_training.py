@@ -17,7 +17,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat, errors
+from hookbridge import errors
+from hookbridge.ground import compat
 
 
 def _modes() -> Any:

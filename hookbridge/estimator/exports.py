@@ -13,8 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.estimator.facade import Facade
+from hookbridge.ground import compat
 
 API_NAME = "estimator"
 

@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookbridge import compat
-from hookbridge.patching import assign
+from hookbridge.ground import compat
+from hookbridge.ground.patching import assign
 
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.config import SessionConfig

@@ -12,8 +12,8 @@ from __future__ import annotations
 import pkgutil
 from pathlib import Path
 
-from hookbridge import compat
 from hookbridge.estimator import stand_ins
+from hookbridge.ground import compat
 
 # A module (or class), and the names read from it, without those of a stand-in and
 # without modules that have a line of their own.

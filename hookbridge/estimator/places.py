@@ -7,8 +7,8 @@ import sys
 import types
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.estimator import revive
+from hookbridge.ground import compat
 
 # Each module that has `estimator` in TensorFlow 2.15 -> which of the two namespaces.
 PLACES: dict[str, str] = {

@@ -12,8 +12,9 @@ import types
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hookbridge import compat, errors, extras
+from hookbridge import errors
 from hookbridge.estimator import needs, stand_ins, view
+from hookbridge.ground import compat, extras
 
 PACKAGE = "tensorflow_estimator"
 LAST_WITH_ESTIMATOR = (2, 15)

@@ -12,8 +12,9 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.estimator import exports
+from hookbridge.ground import compat
 
 
 class StandIn(NamedTuple):

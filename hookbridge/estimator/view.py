@@ -15,9 +15,9 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge import compat
 from hookbridge.estimator import stand_ins
 from hookbridge.estimator.facade import Facade
+from hookbridge.ground import compat
 
 # Public names of Keras under `tf` -> where tf_keras has them. If `tf.keras` is Keras 3,
 # TensorFlow's own would be Keras 3 or raise.

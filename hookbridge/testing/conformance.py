@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from hookbridge import lifecycle
-from hookbridge.lifecycle import Delivery
+from hookbridge.ground import lifecycle
+from hookbridge.ground.lifecycle import Delivery
 from hookbridge.testing.event_log import EventLog
 
 

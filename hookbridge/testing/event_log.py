@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hookbridge.lifecycle import Delivery
+from hookbridge.ground.lifecycle import Delivery
 
 
 class Record(NamedTuple):

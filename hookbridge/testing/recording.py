@@ -9,8 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import errors, lifecycle
+from hookbridge import errors
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.ground import lifecycle
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 

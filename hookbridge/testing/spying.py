@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge import lifecycle
 from hookbridge.adapters.guests import kinds as guests
-from hookbridge.patching import InstanceMethods
+from hookbridge.ground import lifecycle
+from hookbridge.ground.patching import InstanceMethods
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 _SPY = "_hookbridge_spied"

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.callbacks.progress import Progress, clock
+from hookbridge.jobs.callbacks.progress import Progress, clock
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from hookbridge.cli import main
-from hookbridge.cluster import ClusterConfig
+from hookbridge.ground.cluster import ClusterConfig
 
 CUSTOM = """
 trainingInput:

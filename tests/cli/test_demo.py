@@ -13,11 +13,11 @@ import pytest
 import tensorflow as tf
 from fork_server import ForkServer
 
-from hookbridge.demo import report
-from hookbridge.demo.run import TITLES
-from hookbridge.demo.settings import LOOPS, MARKER, DemoSettings
-from hookbridge.report.account import accounts, finite
-from hookbridge.report.run_report import Run
+from hookbridge.insight.report.account import accounts, finite
+from hookbridge.insight.report.run_report import Run
+from hookbridge.jobs.demo import report
+from hookbridge.jobs.demo.run import TITLES
+from hookbridge.jobs.demo.settings import LOOPS, MARKER, DemoSettings
 
 GUESTS = {
     "ReduceLROnPlateau": "callback",

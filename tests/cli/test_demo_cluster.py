@@ -13,10 +13,10 @@ import tensorflow as tf
 from fork_server import ForkServer
 from test_demo import GUESTS
 
-from hookbridge.demo import report as report_lib
-from hookbridge.demo.settings import LOOPS
-from hookbridge.report.account import accounts
-from hookbridge.report.run_report import Run
+from hookbridge.insight.report.account import accounts
+from hookbridge.insight.report.run_report import Run
+from hookbridge.jobs.demo import report as report_lib
+from hookbridge.jobs.demo.settings import LOOPS
 
 STEPS_PER_EPOCH = 22
 FLAGS = ("--batch_size=64", "--epochs=12")

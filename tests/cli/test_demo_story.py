@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hookbridge import lifecycle
-from hookbridge.demo.story import complaints
-from hookbridge.lifecycle import Guest
+from hookbridge.ground import lifecycle
+from hookbridge.ground.lifecycle import Guest
+from hookbridge.jobs.demo.story import complaints
 
 ONE_TENSORFLOW = True
 Events = list[tuple[str, Any]]

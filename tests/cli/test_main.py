@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import hookbridge as hb
-from hookbridge import compat
 from hookbridge.cli import COMMANDS, command, main
+from hookbridge.ground import compat
 
 ONE_TENSORFLOW = True
 # Command line -> a part of the one line that says what is wrong.

@@ -17,7 +17,7 @@ from typing import Any
 import hypothesis
 import test_random_guests as tests
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 LISTS_PER_SEED = 20
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 import estimator_scenarios as scenarios  # noqa: E402
 
-from hookbridge import compat  # noqa: E402
+from hookbridge.ground import compat  # noqa: E402
 
 GOLDEN = HERE / "golden"
 

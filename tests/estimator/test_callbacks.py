@@ -11,7 +11,8 @@ import pytest
 from callback_recorder import callback_of, noting
 
 import hookbridge as hb
-from hookbridge import compat, errors
+from hookbridge import errors
+from hookbridge.ground import compat
 from hookbridge.testing import EventLog, RecordingHook
 
 ONE_KERAS = True

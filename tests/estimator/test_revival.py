@@ -16,9 +16,10 @@ from fork_server import ForkServer
 from revived import only_revived, run_forked
 
 import hookbridge as hb
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.estimator import needs, revive, stand_ins, view
 from hookbridge.estimator.facade import Facade
+from hookbridge.ground import compat
 
 
 @pytest.mark.slow

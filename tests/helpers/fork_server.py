@@ -157,13 +157,13 @@ def _import_all() -> None:
     import tensorflow  # noqa: F401
 
     import hookbridge as hb
-    from hookbridge.loops import callable_session  # noqa: F401
+    from hookbridge.jobs.loops import callable_session  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.replicate_model_fn)
 
 
 def _import_what_tensorflow_needs() -> None:
-    for name in (*NEEDED, "hookbridge.cli.run", "hookbridge.run.execute"):
+    for name in (*NEEDED, "hookbridge.cli.run", "hookbridge.old_programs.run.execute"):
         importlib.import_module(name)
     # Loaded too: binding the symbols of TensorFlow's library takes long.
     spec = importlib.util.find_spec("tensorflow")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from hookbridge.lifecycle import EVENTS, Ending, Guest, expected_events
+from hookbridge.ground.lifecycle import EVENTS, Ending, Guest, expected_events
 
 
 def event_map_markdown() -> str:

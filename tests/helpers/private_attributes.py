@@ -8,7 +8,7 @@ supported version, and finds attributes that are not listed.
 
 from __future__ import annotations
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 _VERSIONS = compat.installed_versions()
 _KERAS = _VERSIONS.get("keras") or _VERSIONS["keras-nightly"]
@@ -21,9 +21,6 @@ _AS_TASK = "makes the copy of an Estimator that one task of a strategy runs"
 # Owner -> its attributes, and why no public attribute is enough. Owners that begin with
 # `Keras 3` are not in TF 2.15.
 ATTRIBUTES: dict[str, dict[str, str]] = {
-    "tf.compat.v1": {
-        "_tfmw_wrapped_module": "asked for attributes that it does not have"
-    },
     "CheckpointSaverHook": {
         "_checkpoint_dir": "where the callbacks' state is saved and restored",
         "_listeners": "to be told of each checkpoint for one run only",

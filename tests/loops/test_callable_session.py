@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.loops import callable_session
-from hookbridge.loops.callable_session import CallableSession, CallableSessionHook
+from hookbridge.jobs.loops import callable_session
+from hookbridge.jobs.loops.callable_session import CallableSession, CallableSessionHook
 
 v1: Any = tf.compat.v1
 

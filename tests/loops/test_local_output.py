@@ -67,7 +67,7 @@ def wait_for(name):
     time.sleep(1)
 
 if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
-    from hookbridge.callbacks.progress import Progress
+    from hookbridge.jobs.callbacks.progress import Progress
 
     progress = Progress()
     for step in range(2):

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 from hookbridge.cli import main
-from hookbridge.migrate.rewriting import files
+from hookbridge.old_programs.rewriting import files
 
 Output: TypeAlias = pytest.CaptureFixture[str]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hookbridge import compat
-from hookbridge.migrate import contrib_names
-from hookbridge.migrate.fates import fate
-from hookbridge.migrate.findings import CODES, VERDICTS
-from hookbridge.migrate.target import NEWEST, Target, table, versions
+from hookbridge.ground import compat
+from hookbridge.old_programs import contrib_names
+from hookbridge.old_programs.fates import fate
+from hookbridge.old_programs.findings import CODES, VERDICTS
+from hookbridge.old_programs.target import NEWEST, Target, table, versions
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:

@@ -24,9 +24,9 @@ from left_files import files_of
 from migrate_command import in_place
 from program_table import PROGRAMS, PROGRAMS_DIR, RECORDED, WHOLE, numbers
 
-from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
-from hookbridge.migrate.target import NEWEST
-from hookbridge.run import doctor
+from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
+from hookbridge.old_programs.run import doctor
+from hookbridge.old_programs.target import NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}

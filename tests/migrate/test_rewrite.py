@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from migrate_command import Output, command, in_place
 
-from hookbridge import errors, migrate
-from hookbridge.migrate.findings import Unread
-from hookbridge.migrate.rewriting import files
-from hookbridge.migrate.rewriting.context import Context
+from hookbridge import errors
+from hookbridge import old_programs as migrate
+from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.rewriting import files
+from hookbridge.old_programs.rewriting.context import Context
 
 ONE_TENSORFLOW = True
 OLD = "import tensorflow as tf\nx = tf.estimator.RunConfig()\n"

@@ -17,7 +17,7 @@ from migrate_command import in_place
 from program_table import PROGRAMS_DIR, SMALL_DIR
 from test_rewrites import HEADER, cases
 
-from hookbridge import migrate
+from hookbridge import old_programs as migrate
 
 ONE_TENSORFLOW = True
 TEXTS = sorted({case.before.removeprefix(HEADER) for case in cases()})

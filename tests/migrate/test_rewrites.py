@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hookbridge import migrate
+from hookbridge import old_programs as migrate
 
 ONE_TENSORFLOW = True
 CASES = Path(__file__).parent / "rewrites"

@@ -1,4 +1,4 @@
-"""`hookbridge.migrate.scan`: what it finds, and how it reports bad files."""
+"""`hookbridge.old_programs.scan`: what it finds, and how it reports bad files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from migrate_command import Output, command
 
-from hookbridge import errors, migrate
-from hookbridge.migrate.findings import Finding
+from hookbridge import errors
+from hookbridge import old_programs as migrate
+from hookbridge.old_programs.findings import Finding
 
 ONE_TENSORFLOW = True
 

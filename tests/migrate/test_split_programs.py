@@ -9,9 +9,9 @@ import pytest
 from fork_server import ForkServer
 from migrate_command import in_place
 
-from hookbridge import migrate
-from hookbridge.migrate.reading.programs import read_programs
-from hookbridge.run import doctor
+from hookbridge import old_programs as migrate
+from hookbridge.old_programs.reading.programs import read_programs
+from hookbridge.old_programs.run import doctor
 
 ONE_TENSORFLOW = True
 

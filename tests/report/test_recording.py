@@ -11,9 +11,9 @@ import tensorflow as tf
 from ramps import fit_ramp, session_ramp
 
 import hookbridge as hb
-from hookbridge.profiling import BRIDGE, WAITING
-from hookbridge.report.account import accounts
-from hookbridge.report.run_report import Run, cost_rows, cost_summary
+from hookbridge.insight.profiling import BRIDGE, WAITING
+from hookbridge.insight.report.account import accounts
+from hookbridge.insight.report.run_report import Run, cost_rows, cost_summary
 
 v1 = tf.compat.v1
 

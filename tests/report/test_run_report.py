@@ -6,9 +6,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from hookbridge.report import charts
-from hookbridge.report.run_report import Run, RunReport, as_html
-from hookbridge.report.scalars import Curve, event_scalars, read_curves
+from hookbridge.insight.report import charts
+from hookbridge.insight.report.run_report import Run, RunReport, as_html
+from hookbridge.insight.report.scalars import Curve, event_scalars, read_curves
 
 
 def write_run(directory: Path, losses: list[float]) -> None:

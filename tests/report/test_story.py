@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hookbridge.report import event_pictures
-from hookbridge.report.account import Account, Event, GuestFacts
-from hookbridge.report.story import Column, Item, Repeated, story
+from hookbridge.insight.report import event_pictures
+from hookbridge.insight.report.account import Account, Event, GuestFacts
+from hookbridge.insight.report.story import Column, Item, Repeated, story
 
 ONE_TENSORFLOW = True
 HOOK, CALLBACK = 0, 1

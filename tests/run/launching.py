@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fork_server import ForkServer
 
-from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
+from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
 
 IS_215 = installed_tf_version() <= LAST_WITH_KERAS2
 ON_NEWEST = pytest.mark.skipif(IS_215, reason="the same on each TensorFlow")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from launching import PROGRAMS, ROOT
 
-from hookbridge import compat
 from hookbridge.cli import main
-from hookbridge.migrate import contrib_names
-from hookbridge.run import doctor
+from hookbridge.ground import compat
+from hookbridge.old_programs import contrib_names
+from hookbridge.old_programs.run import doctor
 
 SOURCE = """\
 import tensorflow as tf

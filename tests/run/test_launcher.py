@@ -53,7 +53,7 @@ def test_a_tf1_program_runs_unedited() -> None:
     files = traceback_files(session.stderr)
     assert files[0] == "session.py"
     assert files[-1].endswith("shared/helper.py")
-    assert not [f for f in files if "/hookbridge/run/" in f or "/cli/" in f]
+    assert not [f for f in files if "/old_programs/run/" in f or "/cli/" in f]
 
 
 def test_a_module_runs_as_python_m_does() -> None:

@@ -15,10 +15,10 @@ import pytest
 from fork_server import ForkServer
 from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
 
-from hookbridge import compat
 from hookbridge.estimator import places
-from hookbridge.run import doctor
-from hookbridge.run.located import OwnCode
+from hookbridge.ground import compat
+from hookbridge.old_programs.run import doctor
+from hookbridge.old_programs.run.located import OwnCode
 
 LIBRARIES = PROGRAMS / "libraries"
 V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]

@@ -11,8 +11,8 @@ from launching import IS_215, PROGRAMS, launch_fork
 
 from hookbridge.cli import main
 from hookbridge.errors import HookBridgeError
-from hookbridge.run.joining.guest_file import GuestFile
-from hookbridge.run.joining.joiner import Joiner
+from hookbridge.old_programs.run.joining.guest_file import GuestFile
+from hookbridge.old_programs.run.joining.joiner import Joiner
 
 pytestmark = pytest.mark.slow
 

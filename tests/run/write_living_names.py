@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from hookbridge.contrib import namespace
 from hookbridge.contrib.gone import Gone
-from hookbridge.migrate import contrib_names
+from hookbridge.old_programs import contrib_names
 
 # Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hookbridge.compat import LAST_WITH_KERAS2, installed_tf_version
+from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
 
 SAME, DIFFERENT, NO_MEANING = (
     "same in fit",

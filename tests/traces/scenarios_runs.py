@@ -10,7 +10,7 @@ import tensorflow as tf
 from trace_events import type_name
 from trace_loop import SCENARIOS, Trace, scenario
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 SessionRunArgs = v1.train.SessionRunArgs

@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 from trace_hosts import LiveHost
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.structures import structure_key
+from hookbridge.ground import compat
+from hookbridge.ground.structures import structure_key
 
 v1 = tf.compat.v1
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from trace_events import Event, describe, describe_options, type_name
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

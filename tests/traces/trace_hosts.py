@@ -11,13 +11,13 @@ from unittest import mock
 
 import tensorflow as tf
 
-from hookbridge import compat
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.loops.callable_session import CallableSession, CallableSessionHook
+from hookbridge.ground import compat
+from hookbridge.jobs.loops.callable_session import CallableSession, CallableSessionHook
 
 v1 = tf.compat.v1
 

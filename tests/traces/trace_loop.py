@@ -12,7 +12,7 @@ from trace_events import Event, describe, describe_exception
 from trace_hooks import Listener, Recorder
 from trace_hosts import SessionHost
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from fork_server import ForkServer
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "data" / "digits.csv"

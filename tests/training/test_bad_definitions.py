@@ -13,11 +13,12 @@ import pytest
 import tensorflow as tf
 from commands import weights
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.loops.tasks.local_cluster import LocalCluster
-from hookbridge.training.definition import ModelDefinition
-from hookbridge.training.graph_optimizer import GraphOptimizer
+from hookbridge.ground import compat
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
+from hookbridge.jobs.training.definition import ModelDefinition
+from hookbridge.jobs.training.graph_optimizer import GraphOptimizer
 
 GOOD = """
 import tensorflow as tf

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from callback_loops import fit, session_loop
 
-from hookbridge.training.definition_logs import add_definition_logs
+from hookbridge.jobs.training.definition_logs import add_definition_logs
 
 
 def reader(seen: list[Any]) -> Any:

@@ -13,14 +13,14 @@ from commands import DIGITS, ROOT, hookbridge, printed, weights
 from fork_server import ForkServer
 from listing import LISTING
 
-from hookbridge import compat
-from hookbridge.loops.tasks.local_cluster import LocalCluster
-from hookbridge.training.definition import ModelDefinition
-from hookbridge.training.inputs import Inputs
-from hookbridge.training.part import Part
-from hookbridge.training.session_training import SessionTraining
-from hookbridge.training.settings import TrainingSettings
-from hookbridge.training.user_file import load_file
+from hookbridge.ground import compat
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
+from hookbridge.jobs.training.definition import ModelDefinition
+from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.session_training import SessionTraining
+from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.user_file import load_file
 
 LOOPS = ("fit", "towers", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")

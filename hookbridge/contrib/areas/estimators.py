@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.loops.towers import replicate_model_fn as towers
+from hookbridge.jobs.loops.towers import replicate_model_fn as towers
 
 
 def TowerOptimizer(optimizer_or_optimizer_fn: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge.estimator import revive
-from hookbridge.loops.clusters.train_and_evaluate import train_and_evaluate
+from hookbridge.jobs.loops.clusters.train_and_evaluate import train_and_evaluate
 
 
 def _estimator() -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge import compat
+from hookbridge.ground import compat
 
 
 class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]

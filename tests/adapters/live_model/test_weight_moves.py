@@ -15,10 +15,11 @@ import tensorflow as tf
 from callback_recorder import callback_of, noting
 from keras_graph import keras_graph_loop
 
-from hookbridge import compat, errors
+from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors as mirrors_module
 from hookbridge.adapters.live_model.mirrors import Mirrors
 from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 

@@ -12,7 +12,7 @@ import pytest
 from cluster_processes import Job, job
 from fork_server import ForkServer
 
-from hookbridge import exit_codes
+from hookbridge.ground import exit_codes
 
 pytestmark = pytest.mark.slow
 

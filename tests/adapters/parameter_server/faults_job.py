@@ -25,7 +25,7 @@ from quick_traces import look_often  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
 from hookbridge.adapters.parameter_server import exit as ending  # noqa: E402
-from hookbridge.loops.clusters import serve  # noqa: E402
+from hookbridge.jobs.loops.clusters import serve  # noqa: E402
 
 look_often()
 serve.LOOK_SECS = 0.2  # so that servers have seen the chief when a test disturbs it

@@ -18,11 +18,11 @@ from fork_server import ForkServer
 from forked_python import Forked
 
 import hookbridge as hb
-from hookbridge import exit_codes
 from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
-from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.tasks.local_cluster import LocalCluster
-from hookbridge.loops.tasks.ports import address, is_listening
+from hookbridge.ground import exit_codes
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
+from hookbridge.jobs.loops.tasks.ports import address, is_listening
 
 RATE = 0.0078125
 
@@ -166,7 +166,7 @@ def test_threads_that_still_make_iterators_are_waited_for(
 
 STRATEGY = """
 import hookbridge as hb
-from hookbridge.loops.tasks import server
+from hookbridge.jobs.loops.tasks import server
 server.ANSWER_SECS = 1.0
 hb.loops.parameter_server_strategy(start_secs={})
 """

@@ -21,7 +21,7 @@ from job_events import Steps, Stopper  # noqa: E402
 from job_notes import OPTIONS, note  # noqa: E402
 
 import hookbridge as hb  # noqa: E402
-from hookbridge.loops.tasks.ports import Liveness  # noqa: E402
+from hookbridge.jobs.loops.tasks.ports import Liveness  # noqa: E402
 
 v1 = tf.compat.v1
 DEVICES = ("/device:CPU:0", "/device:CPU:1")

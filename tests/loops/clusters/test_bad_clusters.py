@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import hookbridge as hb
-from hookbridge.loops import ClusterConfig, LocalCluster, SessionCluster
-from hookbridge.loops.clusters import serve
-from hookbridge.loops.tasks.jobs import config_of, flags_of
-from hookbridge.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops import ClusterConfig, LocalCluster, SessionCluster
+from hookbridge.jobs.loops.clusters import serve
+from hookbridge.jobs.loops.tasks.jobs import config_of, flags_of
+from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 
 ONE_TENSORFLOW = True
 JOBS = {"worker": ("h:1", "h:2"), "ps": ("h:3",)}

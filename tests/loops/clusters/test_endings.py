@@ -13,8 +13,8 @@ from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
-from hookbridge.loops.group_stop.board import Ending
-from hookbridge.loops.group_stop.evaluator import write_marker
+from hookbridge.jobs.loops.group_stop.board import Ending
+from hookbridge.jobs.loops.group_stop.evaluator import write_marker
 
 LIMIT_IDLE_SECS = 10.0
 WORKERS = ("worker 0", "worker 1")  # the first is the chief

@@ -15,16 +15,16 @@ from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
 from hookbridge import errors
-from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop import evaluator, member
-from hookbridge.loops.group_stop.board import Ending
-from hookbridge.loops.group_stop.evaluator import (
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.loops.group_stop import evaluator, member
+from hookbridge.jobs.loops.group_stop.board import Ending
+from hookbridge.jobs.loops.group_stop.evaluator import (
     JobEnd,
     stop_from_outside,
     write_marker,
 )
-from hookbridge.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
 # Process -> event -> roles that get it; `worker` and `split` differ in `train_end`.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from hookbridge.cluster import ClusterConfig
-from hookbridge.loops.group_stop.board import Ending, StopBoard
-from hookbridge.loops.tasks.local_cluster import free_ports
-from hookbridge.loops.tasks.server import start_server
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.loops.group_stop.board import Ending, StopBoard
+from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.server import start_server
 
 
 def test_a_stop_counts_whose_writer_died_before_it_woke_the_others() -> None:

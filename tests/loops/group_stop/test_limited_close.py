@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from fork_server import ForkServer
 
-from hookbridge.loops.tasks.server import limit_close
+from hookbridge.jobs.loops.tasks.server import limit_close
 
 v1 = tf.compat.v1
 
@@ -47,7 +47,7 @@ def test_close_returns_before_a_step_that_nothing_can_end(kind: str) -> None:
 
 SCRIPT = """
 import tensorflow as tf
-from hookbridge.loops.tasks.server import limit_close
+from hookbridge.jobs.loops.tasks.server import limit_close
 
 with tf.Graph().as_default():
     sessions = [tf.compat.v1.Session() for _ in range(2)]

@@ -22,7 +22,7 @@ from replicated_model import (
 
 import hookbridge as hb
 from hookbridge import testing
-from hookbridge.loops.towers.inputs import split_batch
+from hookbridge.jobs.loops.towers.inputs import split_batch
 
 v1 = tf.compat.v1
 

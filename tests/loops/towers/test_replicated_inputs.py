@@ -11,7 +11,7 @@ import tensorflow as tf
 from replicated_model import assert_same_values, trained
 
 import hookbridge as hb
-from hookbridge.loops.towers.inputs import (
+from hookbridge.jobs.loops.towers.inputs import (
     check_first_batch,
     split_any_batch,
     split_batch,

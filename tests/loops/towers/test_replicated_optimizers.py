@@ -12,7 +12,7 @@ import tensorflow as tf
 from replicated_model import assert_same_values, estimator, trained, training_input
 
 import hookbridge as hb
-from hookbridge import compat
+from hookbridge.ground import compat
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,128 @@
+"""Checks of the cluster and the task in `TF_CONFIG`; errors name the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground.arguments import shown
+
+CHIEF_TYPES = ("chief", "master")
+SERVER_TYPES = (*CHIEF_TYPES, "worker", "ps")
+# An evaluator talks to nobody: it may be left out of the cluster it evaluates.
+TASK_TYPES = (*SERVER_TYPES, "evaluator")
+# A host name, an IPv4 address, or an IPv6 address in brackets; then the port.
+_ADDRESS = re.compile(r"(?:[^\s/:\[\]]+|\[[0-9A-Za-z:.%]+\]):([0-9]{1,5})")
+_LAST_PORT = 65_535
+_EXAMPLE = (
+    '{"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"], '
+    '"ps": ["host2:2222"]}, "task": {"type": "worker", "index": 0}}'
+)
+
+
+def check_cluster(
+    value: Any, key: str = "TF_CONFIG['cluster']"
+) -> dict[str, tuple[str, ...]]:
+    """The addresses of each job of a cluster, which messages call `key`."""
+    if not isinstance(value, Mapping) or not value:
+        raise wrong(key, value, "an object of jobs, `{job: [addresses]}`")
+    for job in value:
+        if job not in TASK_TYPES:
+            raise errors.InvalidArgumentError(
+                f"{key} has the job {shown(job)}; expected jobs out of "
+                f"{', '.join(TASK_TYPES)}."
+            )
+    cluster = check_addresses(value, {job: f"{key}['{job}']" for job in value})
+    chiefs = [job for job in CHIEF_TYPES for _ in cluster.get(job, ())]
+    if len(chiefs) > 1:
+        raise errors.InvalidArgumentError(
+            f"{key} has {len(chiefs)} chiefs ({', '.join(chiefs)}); expected at most "
+            "one. Make the others workers."
+        )
+    return cluster
+
+
+def check_addresses(
+    value: Mapping[Any, Any], names: Mapping[Any, str], example: str = ""
+) -> dict[str, tuple[str, ...]]:
+    """The addresses of each job, all different; `names` are those in messages."""
+    owners: dict[str, str] = {}
+    for job, hosts in value.items():
+        name = names[job]
+        if not isinstance(hosts, (list, tuple)) or not hosts:
+            expected = 'a list of addresses such as `["host:2222"]`'
+            raise wrong(name, hosts, expected, example)
+        for address in hosts:
+            if not _is_address(address):
+                raise wrong(
+                    name,
+                    address,
+                    f"an address `host:port` with a port from 1 to {_LAST_PORT}, "
+                    "without a scheme, and IPv6 in brackets",
+                    example,
+                )
+            if address in owners:
+                raise errors.InvalidArgumentError(
+                    f"{name} has the address {address!r} that {owners[address]} has "
+                    "too; expected an address of its own for each task."
+                )
+            owners[address] = name
+    return {job: tuple(hosts) for job, hosts in value.items()}
+
+
+def _is_address(value: Any) -> bool:
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and 1 <= int(match[1]) <= _LAST_PORT
+
+
+def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; refuses a repeated key: `json` would keep only the last value."""
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"it has the key {key!r} twice in one object")
+        result[key] = value
+    return result
+
+
+def check_task(
+    value: Any,
+    cluster: Mapping[str, tuple[str, ...]],
+    keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
+) -> tuple[str, int]:
+    """Type and index of a task; `keys` are what messages call task and cluster."""
+    key, source = keys
+    if not isinstance(value, dict):
+        raise wrong(key, value, 'an object `{"type": ..., "index": ...}`')
+    kind, index = value.get("type"), value.get("index")
+    if not isinstance(kind, str) or kind not in TASK_TYPES:
+        raise wrong(f"{key}['type']", kind, f"one of {', '.join(TASK_TYPES)}")
+    if kind not in cluster and kind != "evaluator":
+        raise errors.InvalidArgumentError(
+            f"{key}['type'] is {shown(kind)}, which {source} does not have; "
+            f"expected one of its jobs: {', '.join(cluster)}."
+        )
+    # Schedulers write numbers as strings.
+    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
+        index = int(index)
+    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+        raise wrong(f"{key}['index']", index, "an integer of at least 0")
+    tasks = len(cluster.get(kind, ()))
+    if kind in cluster and index >= tasks:
+        raise errors.InvalidArgumentError(
+            f"{key}['index'] is {shown(index)}; expected less than {tasks}, the number "
+            f"of {shown(kind)} tasks in {source}."
+        )
+    return kind, index
+
+
+def wrong(
+    key: str, value: Any, expected: str, example: str = ""
+) -> errors.InvalidArgumentError:
+    """The error for a bad value; ends with `example`, or an example of `TF_CONFIG`."""
+    return errors.InvalidArgumentError(
+        f"{key} is {shown(value)}; expected {expected}. "
+        + (example or f"For example {_EXAMPLE}.")
+    )

@@ -1,0 +1,104 @@
+"""Functions that read, or set, private attributes of TensorFlow's objects."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from hookbridge.errors import PrivateNameMovedError
+from hookbridge.ground.compat.names import private
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _needs(attributes: str, why: str) -> Callable[[_F], _F]:
+    """Makes a function raise an error that names a missing attribute."""
+
+    def decorate(function: _F) -> _F:
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except (AttributeError, KeyError) as e:
+                raise PrivateNameMovedError(
+                    f"hookbridge needs `{attributes}` ({why}), which the running "
+                    "TensorFlow does not have."
+                ) from e
+
+        return cast(_F, call)
+
+    return decorate
+
+
+@_needs("tf.compat.v1.Session._config", "whether plain runs write metadata")
+def session_config(session: Any) -> Any:
+    """The `ConfigProto` of a `tf.compat.v1.Session`; None if it has the default."""
+    return session._config
+
+
+@_needs("ResourceVariable._handle", "to update a callback's variable when it is used")
+def variable_handle(variable: Any) -> Any:
+    """The handle that an eager variable holds; a property of that name is bypassed."""
+    return variable.__dict__["_handle"]
+
+
+@_needs(
+    "RemoteValue._has_fetched_to_local` and `._error",
+    "whether a scheduled step is done",
+)
+def remote_value_is_ready(value: Any) -> bool:
+    """Whether a `RemoteValue` of a `ClusterCoordinator` can be read without waiting.
+
+    It can if the coordinator has copied it, or has got an error in its place.
+    """
+    return bool(value._has_fetched_to_local or value._error is not None)
+
+
+@_needs(
+    "PerWorkerValues._values[0]._type_spec", "what a scheduled function is traced for"
+)
+def worker_specs(arguments: Any) -> list[Any]:
+    """The arguments of a scheduled function as worker 0 gets them, for tracing."""
+    import tensorflow as tf
+
+    per_worker = tf.distribute.experimental.coordinator.PerWorkerValues
+    return [
+        a._values[0]._type_spec if isinstance(a, per_worker) else a for a in arguments
+    ]
+
+
+@_needs(
+    "ParameterServerStrategy._cluster_coordinator._cluster",
+    "to end its threads before the process ends",
+)
+def coordinated_cluster(strategy: Any) -> Any:
+    """The `Cluster` of a `ParameterServerStrategy`; None before it has one.
+
+    Its method `stop()` ends its threads; each one first finishes what it is doing.
+    """
+    coordinator = strategy._cluster_coordinator
+    return None if coordinator is None else coordinator._cluster
+
+
+def coordinator_threads() -> list[threading.Thread]:
+    """The threads of all `ClusterCoordinator`s, recognised by their names."""
+    names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
+    return [each for each in threading.enumerate() if each.name.startswith(names)]
+
+
+def connected_jobs() -> tuple[str, ...]:
+    """The jobs of the cluster that the eager runtime is connected to, if any."""
+    definition = private("eager_context")().get_server_def()
+    return () if definition is None else tuple(j.name for j in definition.cluster.job)
+
+
+@_needs(
+    "SessionRunContext._stop_requested",
+    "to stop after steps that are scheduled already",
+)
+def withdraw_stop(run_context: Any) -> None:
+    """Takes a `request_stop` of a `SessionRunContext` back."""
+    run_context._stop_requested  # noqa: B018 - raises if it has moved
+    run_context._stop_requested = False

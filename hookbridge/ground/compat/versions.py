@@ -1,0 +1,137 @@
+"""Which TensorFlow and which Keras are running."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from absl import logging
+
+from hookbridge.errors import MissingExtraError
+from hookbridge.ground import extras
+
+# The way out, in messages about what Keras 3 cannot do.
+KERAS_2 = (
+    "`tf_keras` (pip install tf_keras), which is `tf.keras` as well if "
+    "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
+)
+# The last TensorFlow, (major, minor), whose `tf.keras` is Keras 2 by itself.
+LAST_WITH_KERAS2 = (2, 15)
+# Distributions that hold the package `tensorflow`.
+_TENSORFLOWS = (
+    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
+    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
+)
+# (TensorFlow, package, its first version that fails, what fails).
+_TROUBLES = (
+    (
+        *((2, 20), "protobuf", (7, 0)),
+        "`tf.io.write_graph`, and with it `CheckpointSaverHook`, ends in a TypeError",
+    ),
+)
+_PACKAGES = (
+    *_TENSORFLOWS,
+    "keras",
+    "keras-nightly",
+    "tf_keras",
+    "tf_keras-nightly",
+    "tensorflow-estimator",
+    "tensorboard",
+    "numpy",
+    "protobuf",
+)
+
+
+@functools.cache
+def tf_version() -> tuple[int, int]:
+    """The running TensorFlow's `(major, minor)`."""
+    import tensorflow as tf
+
+    return _major_minor(tf.__version__)
+
+
+def installed_tf_version() -> tuple[int, int]:
+    """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported."""
+    for name in _TENSORFLOWS:
+        try:
+            return _major_minor(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            continue
+    raise MissingExtraError(
+        f"TensorFlow is not installed. Install it with {extras.install('tensorflow')}."
+    )
+
+
+def _major_minor(version: str) -> tuple[int, int]:
+    match = re.match(r"(\d+)\.(\d+)", version)
+    assert match is not None
+    return int(match[1]), int(match[2])
+
+
+def installed_versions() -> dict[str, str]:
+    """`{what: version}` of this machine's platform, Python and packages that matter.
+
+    A package that is not installed is left out. Nothing is imported.
+    """
+    versions = {"platform": platform.platform(), "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def known_troubles(versions: Mapping[str, str]) -> list[str]:
+    """What is known to fail in TensorFlow itself with these packages.
+
+    Each text names the packages and the command that mends it. `versions` has the form
+    of `installed_versions`.
+    """
+    name = next((name for name in _TENSORFLOWS if name in versions), None)
+    troubles = []
+    for tensorflow, package, first, what in _TROUBLES:
+        version = versions.get(package)
+        if name is None or version is None or _major_minor(version) < first:
+            continue
+        if _major_minor(versions[name]) == tensorflow:
+            bound = f'"{package}<{first[0]}"'
+            troubles.append(
+                f"{name} {versions[name]} with {package} {version}: {what}; "
+                f"mend it with `pip install {bound}`."
+            )
+    return troubles
+
+
+@functools.cache
+def tell_of_troubles() -> None:
+    """Logs, once in a process, the known troubles of the installed packages."""
+    for trouble in known_troubles(installed_versions()):
+        logging.warning("%s", trouble)
+
+
+def keras_flavours() -> tuple[Any, ...]:
+    """The Keras modules in this process: `keras` and/or `tf_keras`.
+
+    `tf.keras` is one of them. A flavour that nobody has imported yet cannot
+    have made a guest, so it is not imported here.
+    """
+    import tensorflow as tf
+
+    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
+    return tuple(
+        module
+        for name in ("keras", "tf_keras")
+        if (module := sys.modules.get(name)) is not None
+        and hasattr(module, "callbacks")
+    )
+
+
+def is_keras3(module: Any) -> bool:
+    """Whether a Keras module is Keras 3."""
+    return str(getattr(module, "__version__", "2")).startswith("3")

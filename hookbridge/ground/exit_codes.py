@@ -1,0 +1,99 @@
+"""The exit codes of every process of a job, for what started it (docs/your-cluster.md).
+
+0 is done. Below 128 the same end would come again. From 128 on a new start goes on from
+the last checkpoint; 143 has saved all. This is what the policy `ExitCode` of a TFJob
+reads. All processes of a job end with one code: that of the stop that ended the job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground.patching import assign
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+RETRY_FROM = 128
+INTERRUPTED = 130
+# 128 + SIGUSR1, which operators leave to programs: another task is gone.
+LOST = 138
+# 128 + SIGTERM: what a scheduler sends before it takes a machine away.
+PREEMPTED = 143
+
+# Errors of calls to a task that is gone. Named, since this file imports no TensorFlow.
+_LOST_CALLS = {"UnavailableError", "AbortedError"}
+_TENSORFLOW = "tensorflow.python.framework.errors_impl"
+
+
+def may_retry(code: int) -> bool:
+    """Whether a new start of the process may end otherwise."""
+    return code >= RETRY_FROM
+
+
+def of_error(error: BaseException) -> int:
+    """The exit code of a process that this error ends."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return error.code or DONE
+        return FAILED
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    kinds = type(error).__mro__
+    lost = any(k.__name__ in _LOST_CALLS and k.__module__ == _TENSORFLOW for k in kinds)
+    return LOST if lost or isinstance(error, errors.TaskLostError) else FAILED
+
+
+def use_for_errors() -> None:
+    """Makes an uncaught error end this process with `of_error` of it.
+
+    Python itself ends with 1 after every error. The error is shown as before.
+    """
+    if not isinstance(sys.excepthook, _Hook):
+        assign(sys, excepthook=_Hook(sys.excepthook))
+
+
+def end_with(code: int) -> None:
+    """Gives this process, which is ending already, another exit code.
+
+    For functions of `atexit`. Those of others still run.
+    """
+    assign(sys, stderr=_EndsTheProcess(sys.stderr, code))
+
+
+class _Hook:
+    """`sys.excepthook`, which may raise `SystemExit`; `show` shows an error."""
+
+    def __init__(self, show: Any) -> None:
+        self._show = show
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType
+    ) -> None:
+        self._show(kind, error, trace)
+        if of_error(error) == LOST:
+            raise SystemExit(LOST)
+
+
+class _EndsTheProcess:
+    """Standard error, which Python flushes as the last thing of all."""
+
+    closed = False
+
+    def __init__(self, stderr: Any, code: int) -> None:
+        self._stderr = stderr
+        self._code = code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stderr, name)
+
+    def flush(self) -> None:
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed
+            self._stderr.flush()
+        if sys.is_finalizing():
+            os._exit(self._code)

@@ -1,0 +1,36 @@
+"""Names of a package that are imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def attach(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+    """`__getattr__` (PEP 562) of a package whose names are looked up on first use.
+
+    Type checkers read the same names in the package's block `if TYPE_CHECKING:`;
+    tests/test_public_api.py holds both together.
+
+    Args:
+      package: the package's `__name__`.
+      where: `{name: module that has it}`. A name that is itself a module stands with
+        the package that the module is in.
+
+    Returns:
+      The function. It raises AttributeError, with the public names, for any other.
+    """
+
+    def getattr_(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(
+                f"module `{package}` has no attribute `{name}`; public names: "
+                f"{', '.join(sorted(where))}"
+            )
+        module = importlib.import_module(where[name])
+        if name in vars(module):
+            return vars(module)[name]
+        return importlib.import_module(f"{where[name]}.{name}")
+
+    return getattr_

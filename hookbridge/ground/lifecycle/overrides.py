@@ -1,0 +1,101 @@
+"""The events in which a guest does something: one rule for reports and delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hookbridge.ground.lifecycle.events import Guest, events_of
+
+BATCH_EVENTS = {
+    mode: tuple(
+        f"on_{name}batch_{edge}"
+        for name in ((f"{mode}_", "") if mode == "train" else (f"{mode}_",))
+        for edge in ("begin", "end")
+    )
+    for mode in ("train", "test", "predict")
+}
+_MODES = {event: mode for mode, events in BATCH_EVENTS.items() for event in events}
+_BASES = ("SessionRunHook", "Callback")
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
+# Every loop calls these methods, and their base class stores what they get.
+_SETTERS = ("set_model", "set_params")
+
+
+def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str, ...]:
+    """The events whose method does something in this guest.
+
+    `set_model` and `set_params` always count. A batch method counts if Keras calls
+    it, see `called`.
+
+    Args:
+      guest: a hook or callback.
+      kind: which of the two.
+      beside: the other callbacks of the same loop.
+    """
+    guests = [guest, *(b for b in beside if b is not guest)]
+    return tuple(
+        e.name
+        for e in events_of(kind)
+        if (e.name in _SETTERS and callable(getattr(guest, e.name, None)))
+        or (
+            overrides(guest, e.name) and any(c is guest for c in called(guests, e.name))
+        )
+    )
+
+
+def overrides(guest: Any, event: str) -> bool:
+    """Whether a guest has a method of its own for an event.
+
+    The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count.
+    Methods with Keras's mark for empty methods, `_is_default`, do not count either. A
+    guest that derives from neither class overrides every event that it has.
+    """
+    method = getattr(guest, event, None)
+    if not callable(method) or getattr(method, "_is_default", False):
+        return False
+    function = getattr(method, "__func__", method)
+    return not any(
+        vars(base).get(event) is function
+        for base in type(guest).__mro__
+        if base.__name__ in _BASES and base.__module__.split(".")[0] in _FRAMEWORKS
+    )
+
+
+def wants_batches(callback: Any, mode: str) -> bool:
+    """Whether Keras would call the batch methods of a callback in a mode."""
+    own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
+    if callable(own):
+        return bool(own())
+    return any(overrides(callback, event) for event in BATCH_EVENTS[mode])
+
+
+def _insists(callback: Any, mode: str) -> bool:
+    """Whether a callback says itself that it wants batches, whatever it overrides."""
+    own = f"_implements_{mode}_batch_hooks"
+    return overrides(callback, own) and wants_batches(callback, mode)
+
+
+def called(guests: Sequence[Any], event: str) -> list[Any]:
+    """The guests of one loop whose method for an event is called, in order.
+
+    Methods that do nothing are left out. A callback can say that it wants no batches
+    (`_implements_train_batch_hooks` returns False). Keras calls its batch methods
+    nevertheless if another callback of the same loop wants batches. A callback that
+    always says yes counts too: it may get its methods during the run, as tqdm's does.
+    """
+    mode = _MODES.get(event)
+    if mode is None:
+        return [g for g in guests if overrides(g, event)]
+    if not any(wants_batches(g, mode) for g in guests):
+        return []
+    alias = event.replace("_train_", "_")  # `on_train_batch_end` calls `on_batch_end`
+    return [
+        g
+        for g in guests
+        if overrides(g, event)
+        or (
+            callable(getattr(g, event, None))
+            and (overrides(g, alias) or _insists(g, mode))
+        )
+    ]

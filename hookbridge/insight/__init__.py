@@ -1,0 +1,5 @@
+"""What users ask of guests and runs: `explain`, `profile`, `record`, `checkpoints`.
+
+Reading order: `explanation`; `timings`, `profiling`; `checkpoint_entries`,
+`checkpoints`; `report`.
+"""

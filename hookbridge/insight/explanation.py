@@ -1,0 +1,208 @@
+"""What a host delivers to each guest, reported before anything runs.
+
+print(hb.explain([MyHook(), tf.keras.callbacks.EarlyStopping()], host="fit"))
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, Literal, NamedTuple
+
+from hookbridge import errors
+from hookbridge.adapters import convert
+from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.record import Guest, records
+from hookbridge.adapters.multi_worker.host import is_of_chief
+from hookbridge.adapters.parameter_server import callback as deferred
+from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.ground import lifecycle
+from hookbridge.ground.arguments import shown
+
+Host = Literal["session", "fit", "parameter_server"]
+Verdict = Literal["native", "wrapped", "refused"]
+
+HOSTS: dict[Host, str] = {
+    "session": "a session loop (MonitoredTrainingSession, Estimator)",
+    "fit": "Model.fit, evaluate and predict",
+    "parameter_server": "Model.fit under ParameterServerStrategy",
+}
+_WIDTH = 88
+# Events that wait until a scheduled step has run.
+_LATE = ("before_run", "after_run", "on_train_batch_end", "on_batch_end")
+
+
+class EventReport(NamedTuple):
+    """One event that a guest overrides.
+
+    Attributes:
+      event: the method.
+      when: who calls it in this host, and when.
+      counterpart: the event of the host's own lifecycle at that point; None if there
+        is none, or if the host is the guest's own loop.
+    """
+
+    event: str
+    when: str
+    counterpart: str | None
+
+
+class GuestReport(NamedTuple):
+    """What a host does with one guest.
+
+    Attributes:
+      name: the guest's class.
+      kind: `"hook"` or `"callback"`.
+      verdict: `"native"` (passes through), `"wrapped"` or `"refused"`.
+      reason: why it is refused and what to do instead; empty otherwise.
+      events: what is delivered; empty for a refused guest.
+      role: which processes of a cluster call it; `hookbridge.set_role` changes that.
+      runs_on: those processes in words, for this host.
+      cost: what it adds to each step; empty for a refused guest.
+    """
+
+    name: str
+    kind: lifecycle.Guest
+    verdict: Verdict
+    reason: str
+    events: tuple[EventReport, ...]
+    role: str
+    runs_on: str
+    cost: str = ""
+
+
+class Report(NamedTuple):
+    """What a host does with each guest of a list; `print` it or read it.
+
+    Attributes:
+      host: `"session"`, `"fit"` or `"parameter_server"`.
+      guests: one entry for each guest, in order.
+    """
+
+    host: Host
+    guests: tuple[GuestReport, ...]
+
+    def __str__(self) -> str:
+        lines = [f"Host: {HOSTS[self.host]}"]
+        for guest in self.guests:
+            lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
+            lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
+            if guest.cost:
+                lines += _wrapped(f"costs {guest.cost}", "  ", 4)
+            # The command that prints the page stays whole.
+            reason, see, command = guest.reason.partition("See `")
+            lines += _wrapped(reason, "  ", 2)
+            lines += [f"  {see}{command}"] if see else []
+            width = max((len(e.event) for e in guest.events), default=0)
+            for row in guest.events:
+                text = row.when
+                if row.counterpart:
+                    text += f" (counterpart: `{row.counterpart}`)"
+                lines += _wrapped(text, f"  {row.event:<{width}}  ", width + 4)
+        if not self.guests:
+            lines.append("No guests.")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain dicts and lists, for `json.dump`."""
+        return {
+            "host": self.host,
+            "guests": [
+                {**g._asdict(), "events": [e._asdict() for e in g.events]}
+                for g in self.guests
+            ],
+        }
+
+
+def explain(items: Any, host: Host = "session") -> Report:
+    """Tells what a host would deliver to each guest, without running anything.
+
+    Args:
+      items: one hook or callback, or a list of them, of any Keras flavour.
+      host: `"session"`, `"fit"` or `"parameter_server"`.
+
+    Returns:
+      A report that prints as text.
+
+    Raises:
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+      errors.InvalidArgumentError: `host` is not one of those named above.
+    """
+    if not isinstance(host, str) or host not in HOSTS:
+        raise errors.InvalidArgumentError(
+            f"Received `host={shown(host)}`; expected one of {', '.join(HOSTS)}."
+        )
+    guests = records(items)
+    callbacks = [g.item for g in guests if g.kind == "callback"]
+    return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
+
+
+def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
+    kind, name = guest.kind, guest.name
+    role = guest.role if host == "session" else guest.role_in_fit
+    runs_on = roles.MEANING[role]
+    if host == "parameter_server" and role != "evaluator":
+        runs_on = "the coordinator"
+    if host == "fit" and is_of_chief(guest):
+        runs_on += "; under `MultiWorkerMirroredStrategy`, the chief"
+    reason = _refusal(guest, host)
+    if reason:
+        return GuestReport(name, kind, "refused", reason, (), role, runs_on)
+    is_native = (kind == "hook") == (host == "session")
+    is_late = host == "parameter_server" and (
+        kind == "hook" or deferred.is_batch_level(guest)
+    )
+    rows = []
+    beside = callbacks if kind == "callback" else []
+    for event in lifecycle.overridden(guest.item, kind, beside):
+        facts = lifecycle.EVENTS[event]
+        when = facts.native if is_native else facts.bridged
+        if is_late and event in _LATE:
+            when += "; at most `max_lag` steps late"
+        rows.append(EventReport(event, when, None if is_native else facts.counterpart))
+    # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
+    is_wrapped = is_late or (is_native and guest.is_foreign)
+    verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
+    cost = _cost(kind, host, [row.event for row in rows])
+    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
+
+
+def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
+    """What a guest adds to each step, by the events that it gets."""
+    by_batch = any("batch" in event for event in events)
+    by_run = "before_run" in events or "after_run" in events
+    if kind == "hook":
+        if not by_run:
+            return "nothing in a step"
+        if host == "session":
+            return "two calls in each run, and what it fetches"
+        if host == "fit":
+            return "two calls in each step; what it fetches is computed with it"
+        return "two calls in each step; what it fetches comes back from the workers"
+    if host == "session":
+        shared = "a read of the global step, which all callbacks share"
+        calls = "calls in each batch, the fetch of its logs, and "
+        return calls + shared if by_batch else shared
+    return "calls in each batch" if by_batch else "nothing in a step"
+
+
+def _refusal(guest: Guest, host: Host) -> str:
+    """Why `host` refuses `guest`; empty if it does not. The converters decide."""
+    try:
+        if host == "session":
+            guest.check_kind()
+            if guest.kind == "callback":
+                checks.check_guest(v1_tensorboard.effective(guest), has_model=False)
+        else:
+            convert.as_callbacks(guest.item)
+        if host == "parameter_server":
+            refusals.check_hook(guest.item)
+    except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
+        return str(e)
+    return ""
+
+
+def _wrapped(text: str, begin: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=begin, subsequent_indent=" " * indent
+    )

@@ -1,0 +1,115 @@
+"""Line charts as SVG, and the parts that all pictures of a report share."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hookbridge.insight.report.scalars import Points
+
+# The CSS class of each series. The first series is drawn broad, so that an equal curve
+# above it does not hide it.
+_CLASSES = ("a", "b", "c", "d")
+_WIDTH, _HEIGHT = 360, 210
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
+_MOST_POINTS = 400  # of one series; a chart has no more columns of pixels
+_MOST_DOTS = 60
+
+
+def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str:
+    """A picture, with a name for those who cannot see it."""
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
+        f'aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
+    )
+
+
+def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
+    """Words at a place; `middle` and `end` in `css` say which part of them is there."""
+    kind = f' class="{css}"' if css else ""
+    return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
+
+
+def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
+    """Three to six round numbers that span `low` to `high`."""
+    if low == high:
+        return [low]
+    rough = (high - low) / 4
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.999)
+    if whole:
+        step = max(1.0, step)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def legend(names: Sequence[str]) -> str:
+    """The legend: the colour of each series."""
+    keys = "".join(
+        f'<span><i class="key {_class(place)}"></i>{html.escape(name)}</span>'
+        for place, name in enumerate(names)
+    )
+    return f'<p class="legend">{keys}</p>'
+
+
+def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
+    """A figure with one line for each series; an empty one keeps its colour."""
+    drawn = {name: points for name, points in series.items() if points}
+    last = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
+    below = html.escape("; ".join(filter(None, (f"last: {last}", caption))))
+    picture = drawing(title, _WIDTH, _HEIGHT, _parts(title, series))
+    return f"<figure>{picture}<figcaption>{below}</figcaption></figure>"
+
+
+def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
+    xs = [x for points in series.values() for x, _ in points]
+    ys = [y for points in series.values() for _, y in points]
+    x_ticks, y_ticks = ticks(min(xs), max(xs), whole=True), ticks(min(ys), max(ys))
+    x_low, x_high = min(*xs, x_ticks[0]), max(*xs, x_ticks[-1])
+    y_low, y_high = min(*ys, y_ticks[0]), max(*ys, y_ticks[-1])
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across = (x - x_low) / ((x_high - x_low) or 1)
+        up = (y - y_low) / ((y_high - y_low) or 1)
+        return (
+            round(_LEFT + across * (_WIDTH - _LEFT - _RIGHT), 1),
+            round(_HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM), 1),
+        )
+
+    yield text(_LEFT, 14, title, "bold")
+    for y in y_ticks:
+        left, height = at(x_low, y)
+        yield f'<path class="grid" d="M{left} {height}H{_WIDTH - _RIGHT}"/>'
+        yield text(left - 6, height + 4, shown(y), "faint end")
+    for x in x_ticks:
+        across, bottom = at(x, y_low)
+        yield text(across, bottom + 16, shown(x), "faint middle")
+    for place, (name, points) in enumerate(series.items()):
+        places = [(at(*point), point) for point in thinned(points)]
+        path = " ".join(f"{across},{down}" for (across, down), _ in places)
+        yield f'<g class="{_class(place)}">'
+        if points:
+            yield f'<polyline class="curve {_class(place)}" points="{path}"/>'
+        # A point under the mouse shows its numbers.
+        for (across, down), (x, y) in places if len(places) <= _MOST_DOTS else ():
+            yield (
+                f'<circle class="dot" cx="{across}" cy="{down}" r="2.4"><title>'
+                f"{html.escape(name)}: {shown(x)}, {shown(y)}</title></circle>"
+            )
+        yield "</g>"
+
+
+def thinned(points: Points) -> Points:
+    """About `_MOST_POINTS` of the points at most, always with the last one."""
+    stride = max(1, -(-len(points) // _MOST_POINTS))
+    return points[:-1:stride] + points[-1:]
+
+
+def shown(number: float) -> str:
+    """A number in four digits, or as a whole number from 100,000 on."""
+    return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
+
+
+def _class(place: int) -> str:
+    return _CLASSES[place % len(_CLASSES)] + ("" if place else " broad")

@@ -1,0 +1,103 @@
+"""The order in which the guests of a process were called, repetitions told once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hookbridge.insight.report.account import Event
+
+# Given to each guest before anything else; their order between guests means nothing.
+_SETTERS = ("set_model", "set_params")
+_LONGEST_BLOCK = 40  # columns; an epoch has fewer when its steps are folded
+
+
+@dataclass(frozen=True)
+class Column:
+    """One event, and the guests that got it one after the other."""
+
+    event: str
+    guests: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Items that come several times in a row: columns, or repetitions of columns."""
+
+    items: tuple[Column | Repeated, ...]
+    times: int
+
+
+Item = Column | Repeated
+
+
+def story(events: Sequence[Event]) -> list[Item]:
+    """The events of a process in order.
+
+    Items that come several times in a row become one `Repeated`: first steps, then
+    epochs.
+    """
+    items: list[Item] = list(_columns(events))
+    for _ in ("steps", "epochs"):
+        items = _folded(items)
+    return items
+
+
+def _is_whole(block: Sequence[Item]) -> bool:
+    """Whether a block neither begins with an end nor ends with a begin."""
+    begins_late = _event(block[0], 0).endswith(("_end", "after_run"))
+    return not (begins_late or _event(block[-1], -1).endswith(("_begin", "before_run")))
+
+
+def _event(item: Item, place: int) -> str:
+    """The first or the last event."""
+    return item.event if isinstance(item, Column) else _event(item.items[place], place)
+
+
+def _columns(events: Sequence[Event]) -> Iterator[Column]:
+    """Calls of the same event to one guest after the other become one column."""
+    event, guests = "", frozenset[int]()
+    for call in _setters_sorted(events):
+        if call.name != event or call.guest in guests:
+            if guests:
+                yield Column(event, guests)
+            event, guests = call.name, frozenset()
+        guests |= {call.guest}
+    if guests:
+        yield Column(event, guests)
+
+
+def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
+    for is_setter, group in itertools.groupby(events, lambda e: e.name in _SETTERS):
+        calls = list(group)
+        yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
+
+
+def _folded(items: list[Item]) -> list[Item]:
+    """Replaces repetitions, those of the shortest blocks first."""
+    for length in range(1, _LONGEST_BLOCK + 1):
+        folded: list[Item] = []
+        place = 0
+        while place < len(items):
+            block, after = items[place : place + length], place + length
+            while items[after : after + length] == block:
+                after += length
+            times = (after - place) // length
+            if times > 1 and _is_whole(block):
+                folded.append(Repeated(tuple(block), times))
+                place = after
+            else:
+                folded.append(items[place])
+                place += 1
+        items = folded
+    return items
+
+
+def columns_of(items: Sequence[Item]) -> Iterator[Column]:
+    """The columns, each repetition once."""
+    for item in items:
+        if isinstance(item, Column):
+            yield item
+        else:
+            yield from columns_of(item.items)

@@ -1,0 +1,76 @@
+"""Sets the learning rate by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.ground.arguments import shown, with_arguments
+from hookbridge.jobs.callbacks.ready_made import ReadyMade
+
+
+class LearningRateScheduler(ReadyMade):
+    """Sets the learning rate of each step.
+
+    Each update uses the value of its own step, on parameter servers too. In a `fit`
+    under `ParameterServerStrategy` the callback waits for the steps under way before
+    it changes the rate. So a schedule that changes rarely costs nothing there; one that
+    changes in each step makes the workers take turns. Its role is `"worker"`: in a
+    session each worker sets the rate of its own updates.
+
+    Args:
+      schedule: called with the number of updates that the model has had, from 0;
+        returns the learning rate of the next one. It is called once before each
+        training step, or execution of several, on the thread of the loop.
+
+    Raises:
+      errors.InvalidArgumentError: `schedule` is no function, or it returned no number
+        before a step.
+    """
+
+    # For Keras 2: this callback does not read `logs`, and must run before the step.
+    _supports_tf_logs = True
+
+    def __init__(self, schedule: Callable[[int], float]) -> None:
+        super().__init__("worker")
+        self._schedule = with_arguments("schedule", schedule, "step")
+        self._step = 0
+        self._rate: float | None = None
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._step = self.global_step()
+        self._rate = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        is_ahead = uses_parameter_servers(self.model)
+        step = self._step if is_ahead else self.global_step()
+        rate = self._rate_of(step)
+        self._step = step + 1
+        if rate != self._rate or not is_ahead:
+            if is_ahead:
+                _wait_for_steps(self.model.distribute_strategy)
+            self.model.optimizer.learning_rate = rate
+        self._rate = rate
+
+    def _rate_of(self, step: int) -> float:
+        rate = self._schedule(step)
+        try:
+            value = float(rate)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            raise errors.InvalidArgumentError(
+                f"The schedule of `LearningRateScheduler` returned {shown(rate)} for "
+                f"step {step}; expected a number."
+            )
+        return value
+
+
+def _wait_for_steps(strategy: Any) -> None:
+    # `ClusterCoordinator(strategy)` always returns the one coordinator of a strategy.
+    tf.distribute.coordinator.ClusterCoordinator(strategy).join()

@@ -1,0 +1,118 @@
+"""Uploads the exported model."""
+
+from __future__ import annotations
+
+import time
+import urllib.parse
+import urllib.request
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge.ground import arguments
+from hookbridge.ground.arguments import positive, seconds
+from hookbridge.jobs.callbacks.ready_made import ReadyMade
+
+_HTTP = ("http://", "https://")
+_TIMEOUT_SECS = 60.0
+# A reader that finds this file takes the model for complete, so it is sent last.
+_LAST = "saved_model.pb"
+
+
+class ModelUploader(ReadyMade):
+    """Uploads a SavedModel at the end of the training.
+
+    Give it after the `SavedModelExporter`. It works once, in `on_train_end`, on the
+    thread of the loop, which waits for it. A failed upload is logged and raises
+    nothing: the local model stays. Its role is `"chief"`.
+
+    Args:
+      remote_url: where the files go: a folder, `gs://`, `s3://`, `hdfs://` or any other
+        that `tf.io.gfile` knows; or `http://` and `https://`, with one PUT for each
+        file.
+      path: the folder to upload; None takes `params["saved_model_path"]`.
+      retries: how often a file is sent again.
+      wait_secs: how long to wait before the first retry; each further one waits twice
+        as long.
+
+    Attributes:
+      error: the error of the last upload, or None.
+
+    Raises:
+      errors.InvalidArgumentError: `remote_url` or `path` is no text, `retries` or
+        `wait_secs` is no number of at least 0, or `on_train_end` finds neither `path`
+        nor the entry of `params`.
+    """
+
+    def __init__(
+        self,
+        remote_url: str,
+        path: str | None = None,
+        *,
+        retries: int = 3,
+        wait_secs: float = 1.0,
+    ) -> None:
+        super().__init__("chief")
+        self._url = arguments.path("remote_url", remote_url, "a folder or a URL")
+        self._path = None if path is None else arguments.path("path", path)
+        self._retries = positive("retries", retries, least=0) or 0
+        self._wait_secs = seconds("wait_secs", wait_secs)
+        self.error: Exception | None = None
+
+    def on_train_end(self, logs: Any = None) -> None:
+        folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
+        self.error = None
+        try:
+            files = files_below(folder)
+            if not files:
+                raise FileNotFoundError(
+                    f"There is no model in {folder!r}; expected the files of a "
+                    "SavedModel. Give a `SavedModelExporter` before this callback."
+                )
+            for file in files:
+                self._send(folder, file)
+        except (OSError, tf.errors.OpError) as e:
+            self.error = e
+            logging.error(
+                "hookbridge: the upload to %s failed: %s. The model is in %s.",
+                self._url,
+                e,
+                folder,
+            )
+
+    def _send(self, folder: str, file: str) -> None:
+        for attempt in range(self._retries + 1):
+            try:
+                send(folder, file, self._url)
+                return
+            except (OSError, tf.errors.OpError) as e:
+                if attempt == self._retries:
+                    raise
+                logging.warning("hookbridge: %s was not uploaded: %s", file, e)
+                time.sleep(self._wait_secs * 2**attempt)
+
+
+def files_below(folder: str) -> list[str]:
+    """Paths of all files relative to `folder`, in the order in which to send them."""
+    files = []
+    for place, _, names in tf.io.gfile.walk(folder):
+        below = place[len(folder) :].strip("/")
+        files += [f"{below}/{name}" if below else name for name in names]
+    return sorted(files, key=lambda path: (path == _LAST, path))
+
+
+def send(folder: str, file: str, url: str) -> None:
+    """Sends a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
+    source = tf.io.gfile.join(folder, file)
+    url = url.rstrip("/")
+    if url.startswith(_HTTP):
+        with tf.io.gfile.GFile(source, "rb") as opened:
+            request = urllib.request.Request(
+                f"{url}/{urllib.parse.quote(file)}", data=opened.read(), method="PUT"
+            )
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECS):
+            return
+    target = tf.io.gfile.join(url, file)
+    tf.io.gfile.makedirs(target.rpartition("/")[0])
+    tf.io.gfile.copy(source, target, overwrite=True)

@@ -1,0 +1,169 @@
+"""From rows to batches: shuffle, map, repeat, padded batch, prefetch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground.arguments import instance, positive, shown
+from hookbridge.jobs.data.bad_rows import BadRow, find_bad_rows, printed
+from hookbridge.jobs.data.rows import Rows
+
+BadRows = Literal["stop", "skip"]
+_PREFETCHED = 2  # batches
+
+
+class Pipeline:
+    """Batches of the examples that an extractor makes from rows.
+
+    Rows go through a shuffle buffer, the extractor in parallel, `repeat`, a padded
+    batch (unknown sizes become the longest of the batch) and a prefetch. Replicated
+    towers take one batch each with `hb.replicate_model_fn(batches="fetch")`.
+
+    Args:
+      rows: the files.
+      extractor: called with the columns of a line, or with the record of a TFRecord
+        file, as tensors `[]`; returns `(features, label)` or features alone. It is
+        traced once for each dataset, on the thread that calls `dataset`. The traced
+        function runs once for each row, in the threads of `tf.data`.
+      batch_size: examples in a batch.
+      columns: a value for each column of a line, which sets its type: `""` for text,
+        `0` for integers, `0.0` for floats. It is no default: no column may be empty.
+      locations: the columns that name files. Relative names are below the folder of
+        the first file of `rows`.
+      label: the column of an integer label, checked against `num_classes`.
+      num_classes: how many labels there are; None checks nothing.
+      shuffle_buffer: rows in the shuffle buffer of the training.
+      seed: the seed of the shuffle.
+      bad_rows: "stop" ends the run at a row that cannot be read (`first_bad_row` says
+        which). "skip" first reads all rows once, reports those that cannot be read,
+        and leaves them out.
+      shard: `(number of workers that share the rows of the training, index of this
+        one)`.
+
+    Attributes:
+      skipped: the rows that were left out.
+
+    Raises:
+      errors.InvalidArgumentError: an argument has a bad value.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        extractor: Callable[..., Any],
+        *,
+        batch_size: int,
+        columns: Sequence[Any] = ("", 0),
+        locations: Sequence[int] = (),
+        label: int = -1,
+        num_classes: int | None = None,
+        shuffle_buffer: int = 10_000,
+        seed: int | None = None,
+        bad_rows: BadRows = "stop",
+        shard: tuple[int, int] = (1, 0),
+    ) -> None:
+        if not isinstance(rows, Rows) or not callable(extractor):
+            raise errors.InvalidArgumentError(
+                f"Received rows={shown(rows)} and extractor={shown(extractor)}; "
+                "expected `hb.data.Rows(...)` and a function of the columns."
+            )
+        if bad_rows not in ("stop", "skip"):
+            raise errors.InvalidArgumentError(
+                f"Received bad_rows={shown(bad_rows)}; expected 'stop' or 'skip'."
+            )
+        positive("num_classes", num_classes)
+        columns = list(instance("columns", columns, (list, tuple), "a list of values"))
+        for place in (
+            *instance("locations", locations, (list, tuple), "a list"),
+            label,
+        ):
+            if not _is_column(place, len(columns)):
+                raise errors.InvalidArgumentError(
+                    f"Received the column {shown(place)} in `locations` or `label`; "
+                    f"expected an integer that is one of {len(columns)} `columns`."
+                )
+        self._rows = rows
+        self._extractor = extractor
+        self._batch_size = positive("batch_size", batch_size)
+        self._columns = columns
+        self._locations = {each % len(self._columns) for each in locations}
+        self._label = label
+        self._num_classes = num_classes
+        self._shuffle_buffer = positive("shuffle_buffer", shuffle_buffer)
+        self._seed = seed
+        self._shard = shard
+        self.skipped: list[BadRow] = []
+        if bad_rows == "skip":
+            self.skipped = printed(find_bad_rows(rows, self.transform))
+
+    def dataset(self, *, training: bool) -> Any:
+        """A `tf.data.Dataset` of batches, tensors `[N, ...]`.
+
+        Args:
+          training: whether rows are sharded, shuffled and repeated without end, and a
+            last, smaller batch is dropped.
+        """
+        without = [(row.file, row.number) for row in self.skipped]
+        data = self._rows.dataset(without).map(lambda file, number, row: row)
+        workers, index = self._shard
+        if training:
+            data = data.shard(workers, index) if workers > 1 else data
+            data = data.shuffle(self._shuffle_buffer, seed=self._seed)
+        examples = self.transform(data)
+        if training:
+            examples = examples.repeat()
+        batches = batched(examples, self._batch_size, drop_remainder=training)
+        return batches.prefetch(tf.data.AUTOTUNE)
+
+    def transform(self, rows: Any) -> Any:
+        """Turns a dataset of rows into a dataset of examples.
+
+        Args:
+          rows: a `tf.data.Dataset` of lines or records, as strings `[]`.
+        """
+        return rows.map(self._example, num_parallel_calls=tf.data.AUTOTUNE)
+
+    def first_bad_row(self) -> BadRow | None:
+        """The first row that cannot be read, or None."""
+        bad = find_bad_rows(self._rows, self.transform, most=1)
+        return bad[0] if bad else None
+
+    def _example(self, row: Any) -> Any:
+        if self._rows.format == "tfrecord":
+            return self._extractor(row)
+        defaults = [tf.constant([], tf.constant(each).dtype) for each in self._columns]
+        columns = tf.io.decode_csv(row, defaults)
+        folder = os.path.dirname(self._rows.files[0])
+        for place in self._locations:
+            columns[place] = _below(folder, columns[place])
+        if self._num_classes is not None:
+            label = columns[self._label]
+            tf.debugging.Assert(
+                (label >= 0) & (label < self._num_classes),
+                [f"the label is out of range 0 to {self._num_classes - 1}:", label],
+            )
+        return self._extractor(*columns)
+
+
+def _is_column(place: Any, columns: int) -> bool:
+    is_number = isinstance(place, int) and not isinstance(place, bool)
+    return is_number and -columns <= place < columns
+
+
+def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
+    """Batches of examples; unknown sizes are padded to the longest of the batch."""
+    shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
+    if all(shape.is_fully_defined() for shape in shapes):
+        return examples.batch(batch_size, drop_remainder=drop_remainder)
+    return examples.padded_batch(batch_size, drop_remainder=drop_remainder)
+
+
+def _below(folder: str, location: Any) -> Any:
+    """A location, within `folder` unless it is absolute or of another file system."""
+    is_whole = tf.strings.regex_full_match(location, r"(/|[A-Za-z0-9]+://).*")
+    return tf.where(is_whole, location, tf.strings.join([folder, location], "/"))

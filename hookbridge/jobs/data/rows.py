@@ -1,0 +1,156 @@
+"""The rows of files: lines of text, or records of TFRecord files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import instance, positive, shown
+
+Format = Literal["text", "tfrecord"]
+_RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
+
+
+class Rows:
+    """The rows of files, each with its file and its line number.
+
+    Args:
+      files: paths or patterns, or folders, of any file system that `tf.io.gfile`
+        knows; one or a list.
+      header_lines: lines at the top of each text file that are no data.
+      format: `"text"` or `"tfrecord"`; None decides by the names of the files.
+      name: the name of `files` in messages.
+
+    Attributes:
+      files: the files, in order.
+
+    Raises:
+      errors.InvalidArgumentError: no file was found, or a file is empty.
+    """
+
+    def __init__(
+        self,
+        files: str | Sequence[str],
+        *,
+        header_lines: int = 0,
+        format: Format | None = None,
+        name: str = "files",
+    ) -> None:
+        positive("header_lines", header_lines, least=0)
+        if format not in (None, "text", "tfrecord"):
+            raise errors.InvalidArgumentError(
+                f"Received format={shown(format)}; expected 'text', 'tfrecord' or None."
+            )
+        if isinstance(files, (str, os.PathLike)):
+            files = [os.fspath(files)]
+        patterns = list(instance(name, files, Iterable, "a path, or a list of paths"))
+        self.files: list[str] = []
+        for pattern in patterns:
+            self.files += _matches(pattern, name)
+        if not self.files:
+            raise errors.InvalidArgumentError(
+                f"Received {name}={shown(files)}; expected at least one file."
+            )
+        for path in self.files:
+            if tf.io.gfile.stat(path).length == 0:
+                raise errors.InvalidArgumentError(
+                    f"Received {name} with {path!r}, which is empty; expected rows of "
+                    "data. Leave the file out."
+                )
+        named = all(path.lower().endswith(_RECORDS) for path in self.files)
+        self.format: Format = format or ("tfrecord" if named else "text")
+        self.header_lines = header_lines
+
+    def dataset(self, without: Collection[tuple[str, int]] = ()) -> Any:
+        """A `tf.data.Dataset` of `(file, number, row)`.
+
+        Lines are numbered as in an editor, with the header; records are numbered
+        from 1. Empty lines are no rows.
+
+        Args:
+          without: `(file, number)` of rows that are left out.
+        """
+        parts = [
+            self._part(path, [n for f, n in without if f == path])
+            for path in self.files
+        ]
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = joined.concatenate(part)
+        return joined
+
+    def _part(self, path: str, without: Sequence[int]) -> Any:
+        if self.format == "tfrecord":
+            rows = tf.data.TFRecordDataset(path).enumerate(1)
+        else:
+            rows = tf.data.TextLineDataset(path).enumerate(1).skip(self.header_lines)
+            rows = rows.filter(lambda number, row: tf.not_equal(row, ""))
+        if without:
+            rows = rows.filter(
+                lambda number, row: tf.reduce_all(
+                    tf.not_equal(number, tf.constant(without, tf.int64))
+                )
+            )
+        return rows.map(lambda number, row: (path, number, row))
+
+    def count(self) -> int:
+        """How many rows there are; reads the files.
+
+        Raises:
+          errors.InvalidArgumentError: there are no rows, or a file of records is
+            damaged.
+        """
+        with compat.private("eager_mode")():
+            total = sum(map(self._count, self.files))
+        if total == 0:
+            raise errors.InvalidArgumentError(
+                f"{', '.join(self.files)}: no rows below {self.header_lines} header "
+                "lines; expected data."
+            )
+        return total
+
+    def _count(self, path: str) -> int:
+        zero = tf.constant(0, tf.int64)
+        try:
+            rows = self._part(path, ()).reduce(zero, lambda total, *_: total + 1)
+        except tf.errors.DataLossError as e:
+            reason = "is no TFRecord file" if "at 0" in e.message else "is damaged"
+            raise errors.InvalidArgumentError(
+                f"{path} {reason}; expected whole records. TensorFlow says: {e.message}"
+            ) from e
+        return int(rows)
+
+
+def _matches(pattern: Any, name: str) -> list[str]:
+    """The files of one path, pattern or folder, sorted.
+
+    Raises:
+      errors.InvalidArgumentError: no file was found, or it cannot be read.
+    """
+    gfile = tf.io.gfile
+    if not isinstance(pattern, str) or not pattern:
+        raise errors.InvalidArgumentError(
+            f"Received {name} with {shown(pattern)}; expected a path or a pattern."
+        )
+    reason = "which does not exist"
+    try:
+        if gfile.isdir(pattern):
+            reason = "a folder without files"
+            inside = sorted(gfile.listdir(pattern))
+            paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
+            files = [path for path in paths if not gfile.isdir(path)]
+        else:
+            files = sorted(gfile.glob(pattern))
+    except tf.errors.OpError as e:
+        files, reason = [], f"which cannot be read: {e.message}"
+    if not files:
+        raise errors.InvalidArgumentError(
+            f"Received {name} with {shown(pattern)}, {reason}; expected files that can "
+            "be read."
+        )
+    return files

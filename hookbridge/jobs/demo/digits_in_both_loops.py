@@ -1,0 +1,1 @@
+../../../examples/digits_in_both_loops.py

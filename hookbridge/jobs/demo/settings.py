@@ -1,0 +1,99 @@
+"""The demo's settings, which are checked before TensorFlow is imported."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookbridge import errors
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import check_divides, writable
+
+# This file marks the directory of a demo; the next demo may replace its files.
+MARKER = "written_by_hookbridge_demo"
+HERE = Path(__file__).parent
+FILE, DATA = HERE / "digits_in_both_loops.py", HERE / "data" / "digits.csv"
+TRAINING_IMAGES = 1445  # the others are for the evaluation
+LOOPS = ("session", "fit")
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """The demo's configuration."""
+
+    epochs: int = 30
+    batch_size: int = 32
+    num_towers: int = 2
+    num_workers: int = 2
+    model_dir: str = "runs/demo"
+    progress: bool = True
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Whole batches in one pass over the training images."""
+        return TRAINING_IMAGES // self.batch_size
+
+    def workers(self, loop: str) -> int:
+        """The workers of a loop's cluster; 0 if it runs in this process."""
+        return 0 if loop == "fit" and needs_keras_2() else self.num_workers
+
+    def missing(self) -> list[str]:
+        """What the demo leaves out since this environment lacks it, a line for each."""
+        lines = []
+        if importlib.util.find_spec("tensorboard") is None:
+            lines.append(
+                "No tensorboard: the `TensorBoard` callback is left out. "
+                '`pip install "tf-hookbridge[tensorboard]"` brings it.'
+            )
+        if self.num_workers and needs_keras_2():
+            lines.append(
+                "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
+                "with no parameter servers. "
+                '`pip install "tf-hookbridge[keras2]"` brings tf_keras.'
+            )
+        return lines
+
+    def flags(self, loop: str) -> list[str]:
+        """The flags of `hookbridge train` for one loop."""
+        workers = max(1, self.workers(loop))
+        # Each worker of a session has its share of a batch; those of `fit` take turns.
+        share = self.batch_size // (workers if loop == "session" else 1)
+        flags = [
+            str(FILE),
+            f"--loop={'towers' if loop == 'session' else loop}",
+            f"--model_dir={Path(self.model_dir) / loop}",
+            *(f"--train_files={DATA}", f"--eval_files={DATA}", "--header_lines=1"),
+            *(f"--train_batch_size={share}", "--eval_batch_size=2000"),
+            *(f"--epochs={self.epochs}", f"--steps_per_epoch={self.steps_per_epoch}"),
+            "--report",
+        ]
+        if loop == "session":
+            flags.append(f"--num_towers={self.num_towers}")
+        if self.workers(loop):
+            flags += [f"--num_workers={workers}", "--num_ps=1"]
+            flags += ["--sync"] if loop == "session" else []
+        return [*flags, *([] if self.progress else ["--no_progress"])]
+
+    def check(self) -> None:
+        """Refuses values that cannot work."""
+        if self.batch_size > TRAINING_IMAGES:
+            raise errors.InvalidArgumentError(
+                f"Received batch_size={self.batch_size}; expected at most "
+                f"{TRAINING_IMAGES}, the number of training images."
+            )
+        check_divides(self.batch_size, self.num_towers * max(1, self.num_workers))
+        directory = Path(writable(self.model_dir, name="model_dir"))
+        if any(directory.iterdir()) and not (directory / MARKER).exists():
+            raise errors.InvalidArgumentError(
+                f"Received model_dir={self.model_dir!r}, which holds files of "
+                "something else; expected an empty or new directory, or one of an "
+                "earlier demo."
+            )
+        (directory / MARKER).touch()
+
+
+def needs_keras_2() -> bool:
+    """Whether there is Keras 3 alone, which knows no parameter servers."""
+    is_new = compat.installed_tf_version() >= (2, 16)
+    return is_new and importlib.util.find_spec("tf_keras") is None

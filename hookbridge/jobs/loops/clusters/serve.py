@@ -1,0 +1,200 @@
+"""Tasks that serve until the job is over, in a session cluster or a strategy."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import math
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.adapters.parameter_server.exit import exit_code
+from hookbridge.ground import exit_codes
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.exit_threads import ExitThreads
+from hookbridge.jobs.loops.group_stop.around_session import end_with
+from hookbridge.jobs.loops.group_stop.board import (
+    CALL_MS,
+    Ending,
+    Notes,
+    left_note,
+    stop_job,
+)
+from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.ports import Liveness, Task, is_listening, named
+from hookbridge.jobs.loops.tasks.server import own_device, start_server
+from hookbridge.jobs.loops.tasks.signals import on_sigterm
+
+POLL_SECS = 0.2
+LOOK_SECS = 2.0
+# How long the other tasks may take to leave after the chief has left: tasks that listen
+# (Estimator's workers sleep up to 60 seconds before they begin), tasks that have never
+# listened, and tasks that no longer listen.
+AFTER_CHIEF_ALIVE_SECS = 90.0
+AFTER_CHIEF_UNSEEN_SECS = 5.0
+AFTER_CHIEF_GONE_SECS = 1.0
+# How long the chief of a strategy may be out of reach before its servers end.
+LOST_SECS = 4.0
+PROTOCOL = "grpc"
+
+
+def serve(
+    config: ClusterConfig, target: str, *, lost_secs: float, start_secs: float
+) -> Ending:
+    """Returns how the job has ended when every task that trains has left.
+
+    SIGTERM stops the job, so that its chief saves while the variables are still there.
+    """
+    preempted = threading.Event()
+
+    def preempt() -> None:
+        preempted.set()
+        reason = f"{config.task_type} {config.task_index}: it received SIGTERM"
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):
+            if is_listening(config, "ps", 0):  # else a call would wait for it
+                stop_job(target, config, Ending(reason, exit_codes.PREEMPTED))
+
+    with on_sigterm(preempt):
+        tasks = trainers(config)
+        return until_left(config, target, tasks, lost_secs, start_secs, preempted)
+
+
+def until_left(
+    config: ClusterConfig,
+    target: str,
+    tasks: Sequence[Task],
+    lost_secs: float,
+    start_secs: float,
+    preempted: threading.Event | None = None,
+) -> Ending:
+    """Returns how the job has ended when `tasks`, the chief first, have left.
+
+    Once the chief has left, this does not wait for tasks that were killed.
+    """
+    liveness = Liveness(config, tasks)
+    began, looked = time.monotonic(), -math.inf  # it looks at once
+    chief_left: float | None = None
+    with contextlib.closing(Notes(target, own_device(config))) as notes:
+        names = [left_note(*task) for task in tasks]
+        while not all(flags := notes.are_written(names)):
+            now = time.monotonic()
+            if flags[0] and chief_left is None:
+                chief_left = now
+            if chief_left is not None:
+                here = [t for t, has in zip(tasks, flags, strict=True) if not has]
+                if _is_over_without(here, liveness, now - chief_left):
+                    logging.warning(
+                        "hookbridge: the job is over, and %s never said it had "
+                        "finished.",
+                        named(config, here),
+                    )
+                    break
+            elif preempted is not None and preempted.is_set():
+                if not any(is_listening(config, *task) for task in tasks):
+                    reason = "SIGTERM came, and no task trains"
+                    return Ending(reason, exit_codes.PREEMPTED)
+            elif now - looked > LOOK_SECS:
+                looked, secs = now, now - began
+                _check(config, tasks, liveness, secs, lost_secs, start_secs)
+            time.sleep(POLL_SECS)
+        code = int(notes.read(names[0]) or exit_codes.LOST)
+    return Ending("the job is over and not done; see what its chief printed", code)
+
+
+def _is_over_without(
+    tasks: Sequence[Task], liveness: Liveness, waited_secs: float
+) -> bool:
+    """Whether to stop waiting for `tasks`, which have not left yet."""
+    liveness.look()
+    is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
+    missing = liveness.away(
+        AFTER_CHIEF_GONE_SECS, unseen_secs=0.0 if is_late else math.inf
+    )
+    return set(tasks) <= set(missing) or waited_secs > AFTER_CHIEF_ALIVE_SECS
+
+
+def _check(
+    config: ClusterConfig,
+    tasks: Sequence[Task],
+    liveness: Liveness,
+    waited_secs: float,
+    lost_secs: float,
+    start_secs: float,
+) -> None:
+    liveness.look()
+    # A task may have come and gone between two looks.
+    missing = liveness.away(lost_secs, unseen_secs=lost_secs)
+    if liveness.arrivals and len(missing) == len(tasks):
+        raise errors.TaskLostError(
+            f"All tasks that trained disappeared {lost_secs:g} s ago without "
+            f"finishing: {named(config, tasks)}. They were killed, or do not use "
+            "hookbridge's loops: see what they printed. Start the job again: it goes "
+            "on from its last checkpoint."
+        )
+    if not liveness.arrivals and waited_secs > start_secs:
+        raise errors.TaskLostError(
+            f"No task that trains came within {start_secs:g} s; expected "
+            f"{named(config, tasks)}. Start them, with the same "
+            "TF_CONFIG['cluster'], unless the job is over."
+        )
+
+
+def servers(config: ClusterConfig) -> list[Task]:
+    """The tasks that serve."""
+    return [
+        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
+    ]
+
+
+def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
+    """Serves a strategy until its chief is gone; then ends the process."""
+    # A worker may hold a thread of another task while it waits for a variable: with
+    # fewer threads servers could deadlock.
+    threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
+    options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
+    server = start_server(config, options)
+    try:
+        ending = until_left(
+            config, server.target, [config.chief], LOST_SECS, start_secs
+        )
+        while is_listening(config, *config.chief):  # the end of its process needs us
+            time.sleep(POLL_SECS)
+    except errors.TaskLostError as e:
+        ending = Ending(str(e), exit_codes.LOST)
+    end_with(ending.code, ending.reason)
+    del server
+    raise SystemExit(exit_codes.DONE)
+
+
+def tell_servers(config: ClusterConfig) -> None:
+    """Tells every server the exit code of this process, the chief, at its end.
+
+    A server that is not told, because the chief was killed, ends as one that lost it.
+    """
+
+    def tell(code: int, job: str, index: int) -> None:
+        if is_listening(config, job, index):
+            target = f"{PROTOCOL}://{config.cluster[job][index]}"
+            with (
+                contextlib.suppress(tf.errors.OpError, RuntimeError),
+                contextlib.closing(
+                    Notes(target, f"/job:{job}/task:{index}", open_ms=CALL_MS)
+                ) as notes,
+            ):
+                notes.write(left_note(*config.chief), code)
+
+    def tell_all() -> None:
+        calls = [functools.partial(tell, exit_code(), *task) for task in tasks]
+        threads.run(calls, time.monotonic() + CALL_MS / 1000)
+
+    tasks = servers(config)
+    threads = ExitThreads(len(tasks))
+    atexit.register(tell_all)

@@ -1,0 +1,108 @@
+"""Contexts around a session: when the session ends, the whole job ends."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.ground import exit_codes
+from hookbridge.ground.patching import InstanceMethods
+from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
+
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
+
+
+@contextlib.contextmanager
+def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
+    """Stops the other tasks when an exception leaves the block; see `stop_by`."""
+    try:
+        yield
+    except GroupStopped:
+        raise
+    except BaseException as e:
+        if group.step.interrupted:
+            raise GroupStopped(group.reason) from e
+        group.step.began = None
+        if isinstance(e, _LOST) and not group.stopped:
+            # Nobody stopped the job. If a server is gone, show that error instead.
+            group.failed = True
+            try:
+                group.wait_for_servers()
+            except errors.ClusterError as lost:
+                group.fail(lost)
+                raise
+        if isinstance(e, (tf.errors.OutOfRangeError, StopIteration)):
+            group.request("its data ended")
+        else:
+            stop_by(group, e, target)
+        raise
+
+
+def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
+    """Stops every process of the job because of an error of this one.
+
+    A process that has not joined the job yet does so first, through its own server.
+    """
+    with contextlib.suppress(Exception):  # the error that counts is `error`
+        if target and not group.stopped and group.servers_listen():
+            group.connect(target)
+    group.request(f"{type(error).__name__}: {error}", exit_codes.of_error(error))
+
+
+def end_with(code: int, reason: str | None) -> None:
+    """Ends this process unless the code is 0, and says why."""
+    if code:
+        sys.stderr.write(f"hookbridge: exit code {code}: {reason}\n")
+        raise SystemExit(code)
+
+
+@contextlib.contextmanager
+def stop_is_no_error(group: GroupStop) -> Iterator[None]:
+    """Ends quietly after a stop; raises the error about a lost task."""
+    try:
+        yield
+    except GroupStopped:
+        logging.info("hookbridge: the last step was ended: %s", group.reason)
+    except Exception as e:
+        if group.error is not None and e is not group.error:
+            raise group.error from e
+        # Servers do not wait for a task whose last step takes very long, so its calls
+        # may fail after the stop.
+        late = isinstance(e, _LOST) and not group.failed
+        if not (late and group.stopped):
+            raise
+        logging.warning("hookbridge: too late for its end: %s", group.reason)
+    if group.error is not None:
+        raise group.error
+
+
+def gated(scaffold: Any, group: GroupStop) -> Any:
+    """A scaffold that waits for the servers before each session, also in a recovery."""
+    scaffold = scaffold or tf.compat.v1.train.Scaffold()
+    finalize = scaffold.finalize
+
+    def wait() -> Any:
+        finalize()
+        group.check()
+        group.wait_for_servers()
+        group.wait_until_ready()
+        return scaffold
+
+    InstanceMethods(scaffold, {"finalize": wait}).install()
+    return scaffold
+
+
+class FinishedSession:
+    """The session of a task that comes when the job is over."""
+
+    def should_stop(self) -> bool:
+        return True
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Run called even after should_stop requested.")

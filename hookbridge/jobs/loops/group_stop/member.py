@@ -1,0 +1,280 @@
+"""One process's part in the common stop of a job."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge import errors
+from hookbridge.ground import exit_codes
+from hookbridge.ground.arguments import lasting, seconds
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.loops.group_stop.board import Ending, StopBoard
+from hookbridge.jobs.loops.group_stop.watch import StepWatch, last_resort
+from hookbridge.jobs.loops.tasks import ports
+from hookbridge.jobs.loops.tasks.jobs import trainers
+
+POLL_SECS = 2.0
+START_POLL_SECS = 0.5  # until all other processes have been seen
+LOST_SECS = 20.0
+START_SECS = 600.0
+# A worker that finds the job over waits this long for the next job to begin.
+LATE_SECS = 5.0
+# How long the servers of a preempted job take to end, at most, once its chief has left.
+# Others may stay for the next job.
+LEAVING_SECS = 10.0
+
+
+class GroupStopped(Exception):
+    """Ends a wait in a process whose job is over."""
+
+
+class GroupStop:
+    """Waits for a stop of the job on a thread, and can stop the job.
+
+    The thread waits in one call on parameter server 0, which returns when any process
+    stops the job. So steps have no extra cost.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        lost_secs: float = LOST_SECS,
+        start_secs: float = START_SECS,
+    ) -> None:
+        self.config = config
+        self.lost_secs = seconds("lost_secs", lost_secs)
+        self.name = f"{config.task_type} {config.task_index}"
+        # Why the job was stopped, with the task that asked, and this process's code.
+        self.reason: str | None = None
+        self.code = exit_codes.DONE
+        # A task that this process needs is gone; the main thread raises it.
+        self.error: errors.ClusterError | None = None
+        self.failed = False  # an error of this process, not the effect of a stop
+        self.step = StepWatch()
+        # Tells how the job has ended without this process, if it seems so.
+        self.over_with: Callable[[], Ending | None] = lambda: None
+        self._start_secs = seconds("start_secs", start_secs)
+        self._board: StopBoard | None = None
+        self._generation = 0
+        self._stopped = threading.Event()
+        self.over = threading.Event()  # set when the main thread needs no more help
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this process is to stop."""
+        return self._stopped.is_set()
+
+    def connect(self, target: str) -> None:
+        """Joins the job; returns once its chief has begun it."""
+        if exit_codes.may_retry(self.code):  # SIGTERM came before the session
+            raise GroupStopped(self.reason)
+        if "ps" not in self.config.cluster:  # no other process to share a stop with
+            self._stopped.clear()
+            return
+        if self._board is not None and not self.stopped:
+            return
+        self._check_error()
+        self._stopped.clear()
+        self.over.clear()
+        self.reason, self.failed, self.step = None, False, StepWatch()
+        self.code = exit_codes.DONE
+        self.wait_for_servers()
+        if self._board is not None:
+            self._board.close()
+        try:
+            self._board = StopBoard(target, self.config)
+            self._generation = self._join(self._board)
+        except tf.errors.OpError as e:
+            self.wait_for_servers()  # raises `GroupStopped` if the job is over
+            servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
+            raise self.lost(servers, 0.0) from e
+        for follow in (self._follow_stop, self._follow_tasks):
+            threading.Thread(target=follow, daemon=True).start()
+
+    def wait_for_servers(self) -> None:
+        """Returns once all parameter servers listen."""
+        limit = self._start_secs if self._board is None else self.lost_secs
+        began = time.monotonic()
+        missing: Sequence[int] = range(len(self.config.cluster.get("ps", ())))
+        while missing := self._silent(missing):
+            waited = time.monotonic() - began
+            if waited > LATE_SECS and (ending := self.over_with()):
+                text = "the job was over, and its servers had left"
+                self.stop_here(text, ending.code)
+            self.check()
+            if waited > limit:
+                raise self.lost([("ps", i) for i in missing], limit)
+            time.sleep(0.2)
+
+    def servers_listen(self) -> bool:
+        """Whether all parameter servers listen now."""
+        return not self._silent(range(len(self.config.cluster.get("ps", ()))))
+
+    def _silent(self, servers: Sequence[int]) -> Sequence[int]:
+        return [i for i in servers if not ports.is_listening(self.config, "ps", i)]
+
+    def wait_until_ready(self) -> None:
+        """Returns once the chief has initialised the variables.
+
+        TensorFlow's own worker looks only every 30 seconds.
+        """
+        if self._board is None or self.config.is_chief:
+            return
+        deadline = time.monotonic() + self._start_secs
+        while not self._guarded(lambda board: board.is_ready(self._generation)):
+            self.check()
+            time.sleep(0.2)
+            if time.monotonic() > deadline:
+                raise errors.TaskLostError(
+                    f"The chief has not initialised the variables within "
+                    f"{self._start_secs:g} s; `{self.name}` waited for it. See what "
+                    "the chief printed."
+                )
+
+    def check(self) -> None:
+        """Raises if this process must stop waiting."""
+        self._check_error()
+        if self.stopped:
+            raise GroupStopped(self.reason)
+
+    def ready(self) -> None:
+        """Tells the workers that the variables are initialised; for the chief."""
+        self._guarded(lambda board: board.ready(self._generation))
+
+    def request(self, reason: str, code: int = exit_codes.DONE) -> None:
+        """Stops every process of the job, with an exit code for all of them."""
+        if self.over.is_set() or self.stopped:
+            return
+        # The other processes are told first. When this process stops, it closes things
+        # that wake them too, and then they must know the reason.
+        own = Ending(f"{self.name}: {reason}", code)
+        first = self._guarded(lambda board: board.stop(self._generation, own))
+        self.stop_here(*(first if isinstance(first, Ending) else own))
+
+    def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
+        """Stops only this process."""
+        if not self.stopped:
+            self.reason, self.code = reason, code
+            logging.info("hookbridge: this process stops. %s", reason)
+            self._stopped.set()
+            threading.Thread(
+                target=self.step.wake, args=(self.over,), daemon=True
+            ).start()
+
+    def fail(self, error: errors.ClusterError) -> None:
+        """Stops this process because a task that it needs is gone."""
+        self.error = error
+        self.stop_here(str(error), exit_codes.of_error(error))
+
+    def leave(self, target: str = "") -> None:
+        """Tells the parameter servers that this process no longer needs them.
+
+        A process that never had a session, because the job was done before, tells it
+        through its own server, `target`.
+        """
+        if self.over.is_set():
+            return
+        self.over.set()
+        if self._board is None and target and not self.stopped:
+            deadline = time.monotonic() + LEAVING_SECS
+            # They may begin later than this process.
+            while not self.servers_listen() and time.monotonic() < deadline:
+                time.sleep(0.2)
+            if self.servers_listen():
+                self._board = StopBoard(target, self.config)
+        # After an error a server may be gone. Then calls would not return, so the
+        # connection stays open.
+        if self._board is not None and self.error is None:
+            self._board.leave(self.code)
+            self._board.close()
+
+    def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
+        """The error about tasks that are gone."""
+        return errors.TaskLostError(
+            f"{ports.named(self.config, tasks)} cannot be reached{lasting(secs)}; "
+            f"`{self.name}` expected a server that listens there. It was not started, "
+            "has ended or was killed: see what it printed, and start the job again: "
+            "it goes on from its last checkpoint."
+        )
+
+    def _follow_stop(self) -> None:
+        while not self.over.is_set() and not self.stopped:
+            assert self._board is not None
+            try:
+                if ending := self._board.wait_for_stop(self._generation, POLL_SECS):
+                    self.stop_here(*ending)
+            except (tf.errors.OpError, RuntimeError):  # gone, or closed by `leave`
+                self.over.wait(0.5)
+
+    def _follow_tasks(self) -> None:
+        # This thread does not call TensorFlow: a call to a lost server may never
+        # return.
+        config = self.config
+        needed = {config.chief, *(("ps", i) for i in range(len(config.cluster["ps"])))}
+        followed = {*trainers(config), *needed} if config.is_chief else needed
+        own = (config.task_type, config.task_index)
+        liveness = ports.Liveness(config, sorted(followed - {own}))
+        liveness.look()
+        while not self.over.wait(POLL_SECS if liveness.complete else START_POLL_SECS):
+            liveness.look()
+            # A task may have come and gone between two looks.
+            away = liveness.away(self.lost_secs, unseen_secs=self.lost_secs)
+            needed_away = [task for task in away if task in needed]
+            if needed_away and not self.stopped:
+                self.fail(self.lost(needed_away, self.lost_secs))
+            if self.error is not None:
+                last_resort(self.error, self.over)
+                return
+            missing = liveness.away(0.0, unseen_secs=self.lost_secs)
+            let_through = self.step.let_one_through
+            if missing and let_through and self.step.is_stalled() and not self.stopped:
+                # The gradient and the token of the lost worker are missing: without
+                # them the step would wait for ever.
+                threading.Thread(target=let_through, daemon=True).start()
+
+    def _check_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def _join(self, board: StopBoard) -> int:
+        began = time.monotonic()
+        while True:
+            number = board.generation()
+            ending = board.ending(number) if number else None
+            waited = time.monotonic() - began
+            if self.config.is_chief:
+                preempted = ending is not None and exit_codes.may_retry(ending.code)
+                if preempted and waited < LEAVING_SECS:
+                    # The servers of that job are about to end, with its queues. Then
+                    # the next call fails.
+                    time.sleep(0.2)
+                    continue
+                if not number or ending is not None:
+                    number += 1
+                    board.begin(number)
+                return number
+            if number and ending is None:
+                return number
+            if ending is not None and waited > LATE_SECS:
+                self.stop_here(f"the job was over: {ending.reason}", ending.code)
+                return number
+            if waited > self._start_secs:
+                raise self.lost([self.config.chief], self._start_secs)
+            time.sleep(0.2)
+
+    def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:
+        """Calls `call` with the board, if there is one; ignores lost servers."""
+        if self._board is None:
+            return True
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):
+            return call(self._board)
+        time.sleep(0.1)
+        return False

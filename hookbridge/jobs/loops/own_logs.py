@@ -1,0 +1,117 @@
+"""What callbacks get as `logs` in a training loop of the user's own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground.arguments import shown
+
+# How a step's logs are made: see `OwnLoop.step`.
+Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | None
+
+
+def check(logs: Any) -> None:
+    """Refuses what cannot describe logs."""
+    is_names = isinstance(logs, (list, tuple)) and all(isinstance(n, str) for n in logs)
+    if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
+        return
+    raise errors.InvalidArgumentError(
+        f"logs must be the names of what the step returns, a mapping of names to "
+        f"metrics, or a function of what the step returns; received {shown(logs)}."
+    )
+
+
+class EpochLogs:
+    """The logs of one epoch, or of one evaluation.
+
+    A single number, or numbers with names, are of the batch: their logs are means over
+    the epoch so far, each batch with the weight of its size, as in `fit`. A mapping is
+    taken as it is.
+    """
+
+    def __init__(self) -> None:
+        self._metrics: dict[int, Any] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """An epoch begins: means and metrics begin anew."""
+        self._totals: dict[str, Any] = {}
+        self._weight = 0
+        self.last: dict[str, Any] = {}
+        for metric in self._metrics.values():
+            metric.reset_state()
+
+    def after(self, returned: Any, logs: Logs, args: Sequence[Any]) -> dict[str, Any]:
+        """The logs after a step; its first array gives the size of the batch."""
+        if callable(logs):
+            self.last = dict(logs(returned))
+        elif isinstance(logs, Mapping):
+            self.last = {name: self._value(item) for name, item in logs.items()}
+        elif isinstance(returned, Mapping):
+            self.last = dict(returned)
+        else:
+            self.last = self._means(named(returned, logs), args)
+        return self.last
+
+    def _value(self, item: Any) -> Any:
+        if hasattr(item, "result") and hasattr(item, "reset_state"):
+            self._metrics.setdefault(id(item), item)
+            return item.result()
+        return item() if callable(item) else item
+
+    def _means(self, values: Mapping[str, Any], args: Sequence[Any]) -> dict[str, Any]:
+        size = _size(args)
+        self._weight += size
+        for name, value in values.items():
+            # On the device: nobody waits for the step.
+            self._totals[name] = (
+                self._totals.get(name, 0) + tf.cast(value, "float32") * size
+            )
+        return {name: total / self._weight for name, total in self._totals.items()}
+
+
+def named(returned: Any, logs: Logs) -> dict[str, Any]:
+    """What a step returned, by name: `loss` if it is one number without a name."""
+    if isinstance(returned, Mapping):
+        return {str(name): _tensor(value) for name, value in returned.items()}
+    names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
+    values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    return {
+        name: _tensor(value)
+        for name, value in zip(names, values, strict=False)
+        if (tf.is_tensor(value) and value.shape.rank == 0) or _is_number(value)
+    }
+
+
+def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Logs as Python numbers where they are numbers."""
+    return {name: _number(value) for name, value in logs.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _tensor(value: Any) -> Any:
+    return tf.convert_to_tensor(value) if _is_number(value) else value
+
+
+def _number(value: Any) -> Any:
+    array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    return array.item() if array.ndim == 0 and array.dtype != object else value
+
+
+def _size(args: Sequence[Any]) -> int:
+    """The number of examples in a batch, over all replicas; 1 if nobody can tell."""
+    for item in tf.nest.flatten(list(args)):
+        parts = getattr(item, "values", None)
+        parts = parts if isinstance(parts, tuple) else (item,)  # `PerReplica`
+        with contextlib.suppress(AttributeError, IndexError, TypeError):
+            return sum(int(part.shape[0]) for part in parts)
+    return 1

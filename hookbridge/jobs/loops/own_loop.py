@@ -1,0 +1,279 @@
+"""Hooks and callbacks in a training loop of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters.convert import as_callbacks
+from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.fit_loop.own_place import EndOfLoop, OwnPlace
+from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import positive, shown
+from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.jobs.loops import own_logs
+
+
+class OwnLoop:
+    """Calls hooks and callbacks around the steps of a training loop of your own.
+
+        with hb.loops.OwnLoop(guests, model=model, steps_per_epoch=100) as loop:
+            for batch in data:
+                loop.step(train_step, batch)
+
+    All guests get the events of a `fit` of the same model. The block ends cleanly when
+    a guest has asked for a stop: the next `step` leaves it. It also does at the end of
+    the data, if the step pulls them (`OutOfRangeError`, as in a `MonitoredSession`).
+    Another exception of the body leaves it as it would leave a `fit`: without `end` and
+    `on_train_end`.
+
+    Guests are called on the thread of the loop, once for each event of a `fit`.
+
+    Args:
+      guests: one hook or callback, or a list of them, also as `as_callbacks` returns
+        them.
+      model: the `tf.keras`, `tf_keras` or `keras` model that the steps train. It need
+        not be compiled.
+      optimizer: the optimizer of the steps; the model's own if None. Callbacks see it
+        as `model.optimizer`, and hooks feed and save it.
+      steps_per_epoch: how many steps make an epoch. None makes one epoch of all steps,
+        or as many as `end_epoch` is called.
+      epochs: the loop ends after this many epochs; None leaves the end to the body.
+      initial_epoch: the number of the first epoch.
+      verbose: what callbacks see as `params["verbose"]`.
+
+    Attributes:
+      history: `{name: [value of each epoch]}`, as `fit` returns it.
+
+    Raises:
+      errors.InvalidArgumentError: the model is no Keras model, or a number is bad.
+      errors.NotAGuestError: an item is neither a hook nor a callback.
+      errors.RefusedError: a guest or the model cannot be in such a loop.
+    """
+
+    def __init__(
+        self,
+        guests: Any,
+        *,
+        model: Any,
+        optimizer: Any = None,
+        steps_per_epoch: int | None = None,
+        epochs: int | None = None,
+        initial_epoch: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        positive("steps_per_epoch", steps_per_epoch)
+        positive("epochs", epochs)
+        positive("initial_epoch", initial_epoch, least=0)
+        positive("verbose", verbose, least=0)
+        _check_model(model)
+        if optimizer is not None and not hasattr(optimizer, "apply_gradients"):
+            raise errors.InvalidArgumentError(
+                f"Received optimizer={shown(optimizer)}; expected the optimizer that "
+                "the loop uses."
+            )
+        self._callbacks = as_callbacks(guests)
+        self._model = model
+        self._optimizer = optimizer
+        self._steps_per_epoch = steps_per_epoch
+        self._epochs = epochs
+        self._epoch = initial_epoch
+        self._verbose = verbose
+        self._logs = own_logs.EpochLogs()
+        self._more: dict[str, Any] = {}
+        self._batch = 0
+        self._is_in_epoch = False
+        # Keras 2 counts the batches of `fit`, for `TensorBoard`.
+        self._counter = getattr(model, "_train_counter", None)
+        self._list: Any = None
+        self._place: Any = None
+        self._hooked: HookedLoop | None = None
+
+    # -- the block -------------------------------------------------------------------
+
+    def __enter__(self) -> OwnLoop:
+        model = self._model
+        own = {} if self._optimizer is None else {"optimizer": self._optimizer}
+        self._lent = InstanceMethods(model, own)
+        self._lent.install()
+        self._steps = 0 if self._counter is None else int(self._counter.numpy())
+        host = FitHost(model, OwnPlace)
+        hooked = HookedLoop(host)
+        try:
+            assign(model, stop_training=False)
+            keras = _keras_of(model)
+            self._list = keras.callbacks.CallbackList(
+                self._callbacks,
+                add_history=True,
+                model=model,
+                epochs=self._epochs or 1,
+                steps=self._steps_per_epoch,
+                verbose=self._verbose,
+            )
+            hooked.note_begin("train")
+            if hooked.hooks:
+                self._hooked, self._place = hooked, host.place
+            else:
+                hooked.leave()
+            self._list.on_train_begin()
+        except BaseException:
+            hooked.leave()
+            self._lent.remove()
+            raise
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        try:
+            if error is not None and type(error) not in (EndOfLoop, *END_OF_DATA):
+                if self._hooked is not None:
+                    self._hooked.fail()
+                return False
+            self._finish_epoch()
+            self._list.on_train_end(own_logs.numbers(self._logs.last))
+            return error is not None
+        finally:
+            self._lent.remove()
+
+    @property
+    def history(self) -> dict[str, list[Any]]:
+        """The logs of the epochs so far."""
+        return dict(self._model.history.history)
+
+    @property
+    def ends_epoch(self) -> bool:
+        """Whether the last step was the last one of its epoch: time to evaluate."""
+        return self._is_in_epoch and self._batch == self._steps_per_epoch
+
+    def should_stop(self) -> bool:
+        """Whether the loop is to end; ends an epoch whose steps have been made."""
+        if self.ends_epoch:
+            self._finish_epoch()
+        is_done = self._epochs is not None and self._epoch >= self._epochs
+        return is_done or bool(self._model.stop_training)
+
+    def step(
+        self, step: Callable[..., Any], *args: Any, logs: own_logs.Logs = None
+    ) -> Any:
+        """Makes one step of training, with the events of all guests.
+
+        Args:
+          step: a `tf.function`, or a plain function, which runs eagerly. It may call
+            `strategy.run`. Hooks find its tensors by the names that `fit` has, and what
+            it returns as `loss:0` or by its names.
+          *args: what the step is called with.
+          logs: what callbacks get. None takes what the step returns: a mapping as it
+            is, a number as `loss`. A list names the parts of a tuple. These numbers are
+            means over the epoch in `logs`, as in `fit`. A mapping of names to Keras
+            metrics is read after each step, and its metrics are reset at the begin of
+            each epoch. A function makes a mapping of what the step returns.
+
+        Returns:
+          What the step has returned.
+
+        Raises:
+          errors.InvalidArgumentError: `logs` is something else.
+        """
+        own_logs.check(logs)
+        if self._list is None:
+            raise errors.InvalidArgumentError(
+                "`step` was called outside the block: write `with OwnLoop(...) as "
+                "loop:` around your loop."
+            )
+        if self.should_stop():
+            raise EndOfLoop
+        if not self._is_in_epoch:
+            self._is_in_epoch, self._batch = True, 0
+            self._list.on_epoch_begin(self._epoch)
+            self._logs.begin()
+        self._list.on_train_batch_begin(self._batch)
+        if self._place is None:
+            returned = step(*args)
+        else:
+            returned = self._place.call(step, partial(own_logs.named, logs=logs), args)
+        if self._counter is not None:
+            self._steps += 1
+            self._counter.assign(self._steps)
+        batch_logs = self._logs.after(returned, logs, args)
+        self._list.on_train_batch_end(self._batch, batch_logs)
+        self._batch += 1
+        return returned
+
+    def end_epoch(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Ends the epoch now.
+
+        Args:
+          logs: further logs of the epoch.
+        """
+        self._more.update(logs or {})
+        self._finish_epoch()
+
+    def _finish_epoch(self) -> None:
+        if self._is_in_epoch:
+            self._is_in_epoch = False
+            logs = own_logs.numbers({**self._logs.last, **self._more})
+            self._more = {}
+            self._epoch += 1
+            self._list.on_epoch_end(self._epoch - 1, logs)
+
+    def evaluate(
+        self,
+        step: Callable[..., Any],
+        data: Iterable[Any] | None = None,
+        logs: own_logs.Logs = None,
+    ) -> dict[str, Any]:
+        """Evaluates, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
+
+        The results are in the logs of the epoch as `val_<name>`, if the epoch has not
+        ended: call this where `ends_epoch` is true.
+
+        Args:
+          step: called with each batch.
+          data: the batches; None calls `step` once, without arguments.
+          logs: see `step`.
+
+        Returns:
+          `{name: number}`.
+        """
+        own_logs.check(logs)
+        epoch = own_logs.EpochLogs()
+        self._list.on_test_begin()
+        for number, batch in enumerate(((),) if data is None else data):
+            args = () if data is None else (batch,)
+            if number == 0:
+                epoch.begin()
+            self._list.on_test_batch_begin(number)
+            self._list.on_test_batch_end(number, epoch.after(step(*args), logs, args))
+        metrics = own_logs.numbers(epoch.last)
+        self._list.on_test_end(metrics)
+        self._more.update({f"val_{name}": value for name, value in metrics.items()})
+        return metrics
+
+
+def _check_model(model: Any) -> None:
+    if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
+        raise errors.InvalidArgumentError(
+            f"model must be a Keras model, whose variables hooks and callbacks see; "
+            f"received {shown(model)}."
+        )
+    if is_graph_model(model):
+        raise errors.RefusedError(
+            f"The model `{model.name}` is in a v1 graph, where a loop is a session's: "
+            "use `hb.as_hooks` and a `MonitoredTrainingSession`.",
+            see="own loops",
+        )
+    if uses_parameter_servers(model):
+        raise errors.RefusedError(
+            f"The model `{model.name}` is under `ParameterServerStrategy`, whose steps "
+            "come late and in no order. Train it with `fit`.",
+            see="parameter servers",
+        )
+
+
+def _keras_of(model: Any) -> Any:
+    return next(k for k in compat.keras_flavours() if isinstance(model, k.Model))

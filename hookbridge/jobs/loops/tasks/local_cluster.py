@@ -1,0 +1,235 @@
+"""A cluster of real processes on this machine, for trial and tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+from hookbridge import errors
+from hookbridge.ground.arguments import instance, positive, seconds, shown, writable
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.loops.tasks import guard as guard_lib
+from hookbridge.jobs.loops.tasks.guard import Guard
+from hookbridge.jobs.loops.tasks.jobs import flags_of
+from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
+from hookbridge.jobs.loops.tasks.output import Outputs
+
+POLL_SECS = 0.05
+# How long the output of ended tasks may take: a process that has left its group may
+# hold it open.
+DRAIN_SECS = 1.0
+# How long parameter servers may take to see that all others are done. Those that serve
+# for ever are ended then.
+SERVING_SECS = 1.0
+# Far above what one machine can run; `--num_workers=99999999` is a slip.
+MOST_TASKS = 1000
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """How many tasks of each kind there are; each task is one process.
+
+    Attributes:
+      num_workers: the number of workers, without the chief.
+      num_ps: the number of parameter servers.
+      chief: whether there is a separate chief; without one, worker 0 is the chief.
+      evaluator: whether there is an evaluator.
+      grace_secs: how long a task has to end after SIGTERM.
+      tf1_flags: whether tasks get their place in the cluster by the flags of TF1
+        programs, at the end of their command line, instead of by `TF_CONFIG`.
+      group_stop: whether the tasks of a program of `hookbridge run` end together; else
+        they end as in TensorFlow.
+      log_dir: a folder that gets the whole output of each task, as `chief_0.log`, also
+        what is not shown: what TensorFlow says at its start. Empty for none.
+
+    Raises:
+      errors.InvalidArgumentError: a number is not a number or out of range, or a flag
+        is not a bool.
+    """
+
+    num_workers: int = 2
+    num_ps: int = 1
+    chief: bool = True
+    evaluator: bool = False
+    grace_secs: float = 10.0
+    tf1_flags: bool = False
+    group_stop: bool = True
+    log_dir: str = ""
+
+    def __post_init__(self) -> None:
+        """Checks the arguments."""
+        for name in ("num_workers", "num_ps"):
+            value = getattr(self, name)
+            if value is None or (positive(name, value, least=0) or 0) > MOST_TASKS:
+                raise errors.InvalidArgumentError(
+                    f"Received `{name}={shown(value)}`; expected an integer from 0 to "
+                    f"{MOST_TASKS}."
+                )
+        for name in ("chief", "evaluator", "tf1_flags", "group_stop"):
+            instance(name, getattr(self, name), bool, "a bool")
+        seconds("grace_secs", self.grace_secs)
+        instance("log_dir", self.log_dir, (str, os.PathLike), "a folder, or no text")
+
+    def sizes(self) -> dict[str, int]:
+        """The number of tasks of each job."""
+        return {
+            "chief": int(self.chief),
+            "worker": int(self.num_workers),
+            "ps": int(self.num_ps),
+            "evaluator": int(self.evaluator),
+        }
+
+    def configs(self) -> list[ClusterConfig]:
+        """The configuration of each task, with free ports of this machine."""
+        tasks = [(job, i) for job, size in self.sizes().items() for i in range(size)]
+        cluster: dict[str, tuple[str, ...]] = {}
+        for (job, _), port in zip(tasks, free_ports(len(tasks)), strict=True):
+            if job != "evaluator":
+                cluster[job] = (*cluster.get(job, ()), f"localhost:{port}")
+        return [ClusterConfig(cluster, job, index) for job, index in tasks]
+
+    def _start(
+        self, config: ClusterConfig, command: Sequence[str], outputs: Outputs
+    ) -> LocalTask:
+        """Starts a task, which gets its place as flags or as `TF_CONFIG`."""
+        environment = dict(outputs.environment)
+        if self.group_stop:
+            environment[GROUP_STOP] = "1"
+        if self.tf1_flags:
+            command = [*command, *flags_of(config)]
+        else:
+            environment["TF_CONFIG"] = config.to_json()
+        task = LocalTask(config.task_type, command, environment)
+        name = f"{config.task_type} {config.task_index}"
+        outputs.follow(name, (task.process.stdout, task.process.stderr))
+        return task
+
+    def run(self, command: Sequence[str]) -> int:
+        """Runs `command` once for each task, which gets its place, until all end.
+
+        Each line of a task's output begins with the task's name; lines that cannot be
+        written are dropped, and tasks go on. On a terminal, a line that a task rewrites
+        stands below the others. What TensorFlow says at its start is not shown, unless
+        the variable `TF_CPP_MIN_LOG_LEVEL` is set. Every SIGINT and SIGTERM is passed
+        on; SIGHUP and SIGQUIT are passed on as SIGTERM. When a task fails, the others
+        are ended. Parameter servers do not end by themselves: they are ended when every
+        other task is done. Tasks and the processes in their process groups end with
+        this process, also when it is killed.
+
+        Args:
+          command: program and arguments.
+
+        Returns:
+          0 if every task ended well, else the exit code of the first that failed;
+          128 + n if signal n ended it.
+
+        Raises:
+          errors.InvalidArgumentError: there is no such program.
+        """
+        words = [] if isinstance(command, str) else list(command)
+        if not words or not isinstance(words[0], str) or not shutil.which(words[0]):
+            raise errors.InvalidArgumentError(
+                f"Received the command {shown(command)}, whose program cannot be "
+                "found or run; expected a program and its arguments, for example "
+                "`python train.py`."
+            )
+        tasks: list[LocalTask] = []
+        guard = Guard(self.grace_secs)
+        outputs = Outputs(self.log_dir and writable(self.log_dir, name="log_dir"))
+        with _forwarded_signals(tasks) as received:
+            try:
+                # A task is in the list at once, so that a failure here ends it too.
+                for config in self.configs():
+                    if not received:
+                        tasks.append(self._start(config, words, outputs))
+                        guard.watch(tasks[-1].process.pid)
+                return _wait(tasks, outputs, received, guard)
+            finally:
+                _end(tasks, outputs, received, self.grace_secs)
+                guard.close()
+                outputs.close()
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of localhost that are free at the moment."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("localhost", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+def _wait(
+    tasks: list[LocalTask], outputs: Outputs, received: list[int], guard: Guard
+) -> int:
+    trained: float | None = None
+    while True:
+        codes = [task.exit_code for task in tasks]
+        for task in tasks:
+            if task.look_whether_empty():
+                guard.forget(task.process.pid)
+        if received:
+            return 128 + received[0]
+        if failed := next(filter(None, codes), None):
+            return failed
+        if None not in codes:
+            return 0
+        if all(task.serves or task.exit_code is not None for task in tasks):
+            trained = trained or time.monotonic()
+            if time.monotonic() - trained > SERVING_SECS:
+                return 0
+        outputs.wait(POLL_SECS)
+
+
+def _end(
+    tasks: list[LocalTask], outputs: Outputs, received: list[int], grace_secs: float
+) -> None:
+    """Ends tasks that still run: with SIGTERM first, then with SIGKILL."""
+    if not received:  # else they have got a signal, and need their time to save
+        for task in tasks:
+            task.send(signal.SIGTERM)
+    deadline = time.monotonic() + grace_secs
+    while time.monotonic() < deadline and any(t.exit_code is None for t in tasks):
+        outputs.wait(POLL_SECS)
+    for task in tasks:
+        task.send(signal.SIGKILL)  # also to processes that an ended task left behind
+        task.process.wait()
+    outputs.drain(DRAIN_SECS)
+
+
+@contextlib.contextmanager
+def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
+    """Passes signals on to the tasks; yields a list of the signals received.
+
+    A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that
+    this process ignores, such as SIGHUP under `nohup`, stays ignored.
+    """
+    received: list[int] = []
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        passed_on = number if number == signal.SIGINT else signal.SIGTERM
+        for task in tasks:
+            task.send(passed_on)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # only the main thread can take signals
+        return
+    before = {
+        number: signal.signal(number, forward)
+        for number in guard_lib.SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

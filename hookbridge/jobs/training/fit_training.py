@@ -1,0 +1,168 @@
+"""A definition file in `Model.fit`, also under strategies."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+import hookbridge as hb
+from hookbridge import errors
+from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.jobs.callbacks.ready_made import ReadyMade
+from hookbridge.jobs.loops.towers.devices import tower_devices
+from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.training.keras_model import compile_model, features_of
+from hookbridge.jobs.training.part import SAVE_SECS, Part
+from hookbridge.jobs.training.summary import watchers
+
+v1 = tf.compat.v1
+
+
+class FitTraining:
+    """One process's part of a job in the loop `fit`.
+
+    It writes checkpoints as a session does, so each loop can read the other's weights.
+    """
+
+    def __init__(self, part: Part) -> None:
+        if not part.definition.is_keras:
+            raise errors.RefusedError(
+                f"{part.definition.path} has a `model_fn`, which builds a graph with a "
+                "train op of its own; `fit` trains Keras models. Use --loop=towers or "
+                "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
+                see="model definition file",
+            )
+        settings = part.settings
+        if part.config.cluster and settings.num_towers > 1:
+            raise errors.InvalidArgumentError(
+                f"Received --num_towers={settings.num_towers} with --loop=fit in a "
+                "cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
+                "of its workers by itself. Use --loop=towers or --loop=estimator."
+            )
+        self._part = part
+
+    def train(
+        self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
+    ) -> int:
+        """Trains; returns the number of steps at the end."""
+        settings, steps = self._part.settings, steps_per_epoch or last_step
+        if steps is None:
+            raise errors.InvalidArgumentError(
+                "Received neither --steps_per_epoch nor --train_steps, and the data do "
+                "not tell how long an epoch is; expected one of them."
+            )
+        # In workers and parameter servers this call does not return.
+        if self._part.config.cluster:
+            strategy = hb.loops.parameter_server_strategy(
+                self._part.config, guests=guests
+            )
+        else:
+            strategy = mirrored_strategy(settings.num_towers)
+        if settings.seed is not None:
+            tf.random.set_seed(settings.seed)  # read when the dataset is made
+        batches = self._part.inputs.function(TRAIN)()
+        model = self._model(batches, strategy)
+        done = self._part.global_step()  # Keras counts the end of data as a step
+        if last_step is not None and done >= last_step:
+            return done
+        epochs = settings.epochs or math.ceil((last_step or steps) / steps)
+        hooks = [
+            v1.train.NanTensorHook("loss:0"),
+            v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
+            *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
+        ]
+        hooks += watchers(keras_of(model), settings, last_step, guests)
+        validation, validation_steps = self._validation()
+        model.fit(
+            batches,
+            epochs=epochs,
+            steps_per_epoch=steps,
+            initial_epoch=min(done // steps, epochs - 1),
+            validation_data=validation,
+            validation_steps=validation_steps,
+            shuffle=False,  # left to the dataset
+            verbose=0,
+            callbacks=self._callbacks([*guests, *hooks]),
+        )
+        return self._part.global_step()
+
+    def evaluate(self, guests: list[Any]) -> dict[str, float]:
+        """Evaluates the newest checkpoint."""
+        self._part.trained()
+        batches = self._part.inputs.function(EVAL)()
+        model = self._model(batches)
+        metrics = model.evaluate(
+            batches, verbose=0, return_dict=True, callbacks=self._callbacks(guests)
+        )
+        step = float(self._part.global_step())
+        return {**{k: float(v) for k, v in metrics.items()}, "global_step": step}
+
+    def predict(self) -> Iterator[Any]:
+        """The predictions, as one batch."""
+        self._part.trained()
+        batches = self._part.inputs.function(PREDICT)().map(_features_only)
+        guests = self._part.definition.guests(PREDICT)
+        outputs = self._model(batches).predict(
+            batches, verbose=0, callbacks=self._callbacks(guests)
+        )
+        yield outputs if isinstance(outputs, dict) else {"predictions": outputs}
+
+    def _validation(self) -> tuple[Any, int | None]:
+        """The batches of the validation, and how many if they never end."""
+        if not self._part.inputs.has(EVAL):
+            return None, None
+        batches = self._part.inputs.function(EVAL)()
+        if not self._part.config.cluster:
+            return batches, None
+        # The first worker whose data end would end the whole evaluation.
+        return batches.repeat(), sum(1 for _ in batches)
+
+    def _model(self, batches: Any, strategy: Any = None) -> Any:
+        """The compiled model, with the weights of the newest checkpoint if any."""
+        part = self._part
+        model = part.model(batches, strategy and strategy.scope())
+        with strategy.scope() if strategy else contextlib.nullcontext():
+            compile_model(model, part.definition, batches)
+        path = part.checkpoint()
+        if path is not None:
+            hb.checkpoints.restore(model, path)
+        return model
+
+    def _callbacks(self, guests: list[Any]) -> list[Any]:
+        return hb.as_callbacks([_Params(self._part.params), *guests])
+
+
+class _Params(ReadyMade):
+    """Adds entries to `params`, the dict that Keras gives to all callbacks."""
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        super().__init__("all")
+        self._entries = params
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Called by Keras, for this callback first."""
+        params.update({**self._entries, **params})
+        super().set_params(params)
+
+
+def _features_only(*batch: Any) -> Any:
+    return features_of(batch) if len(batch) > 1 else batch[0]
+
+
+def mirrored_strategy(num_towers: int) -> Any:
+    """The strategy over the devices of the towers; for one it is TensorFlow's own."""
+    if num_towers == 1:
+        return tf.distribute.get_strategy()
+    devices = tower_devices(num_towers)
+    here = {device.name for device in tf.config.list_logical_devices()}
+    if not here.issuperset(devices):
+        raise errors.InvalidArgumentError(
+            f"Received --num_towers={num_towers} with --loop=fit and the logical "
+            f"devices {', '.join(sorted(here))}; expected {', '.join(devices)}. Call "
+            "`tf.config.set_logical_device_configuration` at the top of the file."
+        )
+    return tf.distribute.MirroredStrategy(devices)

@@ -1,0 +1,170 @@
+"""Runs one command of a job in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground import exit_codes
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.insight.report.account import Recorder
+from hookbridge.insight.report.run_report import write_html
+from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.signals import on_sigterm
+from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.summary import failure, report, summary
+
+MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
+
+
+class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook that counts the steps, in every loop."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.preempted = False
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts a step, and ends the training after it if SIGTERM came."""
+        self.steps += 1
+        if self.preempted:
+            run_context.request_stop()
+
+    @contextlib.contextmanager
+    def saving_at_sigterm(self) -> Iterator[None]:
+        """Ends the training inside at SIGTERM as a stop does, with a checkpoint."""
+        with on_sigterm(self._preempt):
+            yield
+        if self.preempted:
+            raise SystemExit(exit_codes.PREEMPTED)
+
+    def _preempt(self) -> None:
+        self.preempted = True
+
+
+class TrainingJob:
+    """A definition file, its data and the loop that runs it."""
+
+    def __init__(
+        self, module: ModuleType, settings: TrainingSettings, config: ClusterConfig
+    ) -> None:
+        definition = ModelDefinition(module, settings.model_dir)
+        inputs = Inputs(definition, settings, _shard(settings, config))
+        params = {
+            "batch_size": settings.train_batch_size,
+            "epochs": settings.epochs,
+            "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
+            "checkpoint_path": settings.model_dir,
+        }
+        self._part = Part(definition, settings, inputs, config, params)
+        self._loop: Any
+        if settings.loop == "fit":
+            from hookbridge.jobs.training.fit_training import FitTraining
+
+            self._loop = FitTraining(self._part)
+        else:
+            from hookbridge.jobs.training.session_training import SessionTraining
+
+            self._loop = SessionTraining(self._part)
+
+    def train(self) -> tuple[str, dict[str, float]]:
+        """Trains; with data for it, evaluates at the end, without guests."""
+        part, settings, began = self._part, self._part.settings, time.monotonic()
+        part.inputs.function(TRAIN)  # so that missing files are reported first
+        steps_per_epoch = part.inputs.steps_per_epoch()
+        if settings.epochs is not None and steps_per_epoch is None:
+            raise errors.InvalidArgumentError(
+                f"Received --epochs={settings.epochs} without --steps_per_epoch; "
+                f"expected both, since `train_input_fn` of {part.definition.path} does "
+                "not tell how long an epoch is."
+            )
+        last_step = settings.last_step(steps_per_epoch)
+        guests = part.definition.guests(TRAIN)
+        recorder = Recorder(guests) if settings.report else None
+        step = self._train(guests, steps_per_epoch, last_step)
+        secs = time.monotonic() - began
+        results: dict[str, float] = {"global_step": step}
+        is_evaluator = part.config.task_type == "evaluator"
+        # A session of a cluster cannot be asked again: the others have ended.
+        has_data = part.inputs.has(EVAL) and part.checkpoint()
+        if is_evaluator or (part.is_chief and has_data):
+            results = self._loop.evaluate([])
+        facts = {**results, "seconds": secs}
+        if recorder is not None and part.config.task_type != "ps":
+            process = f"{part.config.task_type} {part.config.task_index}"
+            account = recorder.account(
+                process if part.config.cluster else "this process",
+                facts if part.is_chief else {"global_step": step},
+                is_chief=part.is_chief,
+            )
+            account.save(settings.model_dir)
+        if not part.is_chief:
+            return "", results if is_evaluator else {}
+        if os.path.isdir(settings.model_dir):  # not for a remote folder
+            write_html(report(settings, facts), settings.model_dir)
+        return summary(part, facts), results
+
+    def _train(
+        self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
+    ) -> int:
+        """Trains; returns the global step at the end."""
+        part, watch = self._part, TrainingWatch()
+        before = part.global_step()
+        cluster = bool(part.config.cluster)
+        # The loops of clusters save at SIGTERM by themselves.
+        saving = contextlib.nullcontext() if cluster else watch.saving_at_sigterm()
+        try:
+            with saving:
+                step: int = self._loop.train(
+                    [*guests, watch], steps_per_epoch, last_step
+                )
+        except ValueError as e:  # Keras's own for a `fit` without data
+            is_ours = isinstance(e, errors.HookBridgeError)
+            if not is_ours and watch.steps == 0 and part.inputs.is_empty(TRAIN):
+                raise part.inputs.nothing_to_train_on() from e
+            raise
+        has_trained = watch.steps > 0 or (cluster and step > before)
+        was_done = last_step is not None and before >= last_step
+        if not (has_trained or was_done or (cluster and not part.config.is_chief)):
+            raise part.inputs.nothing_to_train_on()
+        return step
+
+    def message_of(self, error: BaseException, command: str) -> str:
+        """The message about a failed run."""
+        return failure(self._part, error, MODES[command], command)
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates the newest checkpoint; `{metric: value}`."""
+        guests = self._part.definition.guests(EVAL)
+        return dict(self._loop.evaluate(guests))
+
+    def predict(self) -> int:
+        """Predicts with the newest checkpoint; returns how many examples there were."""
+        examples = 0
+        for outputs in self._loop.predict():
+            arrays = tf.nest.flatten(outputs)
+            if not arrays:  # a session that fetches nothing would never end
+                raise self._part.definition.wrong(
+                    "model_fn", outputs, "predictions, a tensor or a dict of tensors"
+                )
+            examples += len(arrays[0])
+        return examples
+
+
+def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:
+    """How many processes share the rows, and the index of this process."""
+    if not config.cluster or settings.loop == "fit":
+        return 1, 0
+    tasks = trainers(config)
+    me = (config.task_type, config.task_index)
+    return len(tasks), tasks.index(me) if me in tasks else 0

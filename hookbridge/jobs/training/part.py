@@ -1,0 +1,71 @@
+"""One process's part of a job, for both kinds of loops and for the messages."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.insight import checkpoints
+from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.training.definition import ModelDefinition
+from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.keras_model import built_model
+from hookbridge.jobs.training.settings import TrainingSettings
+
+SAVE_SECS = 600
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one process of a job works with."""
+
+    definition: ModelDefinition
+    settings: TrainingSettings
+    inputs: Inputs
+    config: ClusterConfig
+    params: dict[str, Any]
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether the results of the job are those of this process."""
+        return self.config.is_chief or not self.config.cluster
+
+    @property
+    def replicas(self) -> int | None:
+        """How many workers make one update together; None if each makes its own."""
+        if not (self.settings.sync and self.config.cluster):
+            return None
+        return len(trainers(self.config))
+
+    def model(
+        self, batches: Any, scope: AbstractContextManager[Any] | None = None
+    ) -> Any:
+        """The file's Keras model with its first weights; see `built_model`."""
+        return built_model(self.definition, batches, self.settings.seed, scope)
+
+    def checkpoint(self) -> str | None:
+        """The newest checkpoint, or None."""
+        return checkpoints.newest(self.settings.model_dir)
+
+    def global_step(self) -> int:
+        """The step of the newest checkpoint; 0 without one."""
+        path = self.checkpoint()
+        if path is None:
+            return 0
+        return int(tf.train.load_variable(path, tf.compat.v1.GraphKeys.GLOBAL_STEP))
+
+    def trained(self) -> str:
+        """The newest checkpoint."""
+        path = self.checkpoint()
+        if path is None:
+            raise errors.InvalidArgumentError(
+                f"Received --model_dir={self.settings.model_dir!r}, which has no "
+                "checkpoint; expected that of a training. Run `hookbridge train` "
+                "first."
+            )
+        return path

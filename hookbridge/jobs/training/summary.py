@@ -1,0 +1,154 @@
+"""What the user sees of a training: progress, curves, and how it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.insight.report.account import accounts
+from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
+from hookbridge.jobs.callbacks.progress import Progress
+from hookbridge.jobs.data.bad_rows import tidied
+from hookbridge.jobs.training import user_file
+from hookbridge.jobs.training.definition import PREDICT
+from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.settings import TrainingSettings
+
+_CLEAR = "\r\x1b[K"
+_FULL = ("No space left on device", "File too large", "Disk quota exceeded")
+
+
+class _HookLines(logging.Handler):
+    """Prints what `LoggingTensorHook` logs, and every warning, over the progress."""
+
+    def __init__(self, to_stderr: bool) -> None:
+        super().__init__()
+        self._to_stderr = to_stderr
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.module == "deprecation":
+            return  # TensorFlow marks most of the session API as deprecated
+        source = "LoggingTensorHook"
+        if record.levelno >= logging.WARNING:
+            source = record.levelname.lower()
+        elif record.funcName != "_log_tensors":
+            return
+        stream = sys.stderr if self._to_stderr else sys.stdout
+        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
+        print(f"{over}  {source}: {record.getMessage()}", file=stream, flush=True)
+
+
+@contextlib.contextmanager
+def hook_lines(*, to_stderr: bool) -> Iterator[None]:
+    """Shows the lines of `LoggingTensorHook`; TensorFlow hides them by default."""
+    logger = tf.get_logger()
+    before = (logger.level, logger.propagate, list(logger.handlers))
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.handlers = [_HookLines(to_stderr)]
+    try:
+        yield
+    finally:
+        level, logger.propagate, logger.handlers = before
+        logger.setLevel(level)  # also clears the logger's cache of enabled levels
+
+
+def watchers(
+    keras: Any,
+    settings: TrainingSettings,
+    last_step: int | None,
+    guests: Sequence[Any] = (),
+) -> list[Any]:
+    """The callbacks that show progress in each loop: a line of text and TensorBoard.
+
+    TensorBoard shows runs side by side if their `model_dir`s are in one folder.
+    """
+    callbacks: list[Any] = [Progress(last_step=last_step)] if settings.progress else []
+    has_board = any(name_of(guest) == "TensorBoard" for guest in guests)
+    if importlib.util.find_spec("tensorboard") is not None and not has_board:
+        folder = os.path.join(settings.model_dir, "tensorboard")
+        board = keras.callbacks.TensorBoard
+        callbacks.append(board(folder, write_graph=False, profile_batch=0))
+    return callbacks
+
+
+def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
+    """The page with the curves of a training, and what its guests saw."""
+    folder = Path(settings.model_dir)
+    shown = {name.replace("_", " "): f"{value:.6g}" for name, value in facts.items()}
+    loop = str(settings.loop)
+    return RunReport(
+        title=f"Training of {os.path.basename(settings.model_def)}",
+        summary=f"It ended at step {facts['global_step']:.0f}, after "
+        f"{facts['seconds']:.1f} seconds.",
+        runs=[Run(loop, f"--loop={loop}", folder, accounts(folder), shown)],
+        settings={name: str(value) for name, value in asdict(settings).items()},
+    )
+
+
+def summary(part: Part, facts: Mapping[str, float]) -> str:
+    """The last message of a training, which says where its files are."""
+    settings, step, secs = part.settings, facts["global_step"], facts["seconds"]
+    exported = part.params["saved_model_path"]
+    places = {
+        "checkpoint": part.checkpoint(),
+        "TensorBoard": f"tensorboard --logdir {settings.model_dir}",
+        "report": os.path.join(settings.model_dir, FILE_NAME),
+        "SavedModel": exported if os.path.isdir(exported) else None,
+    }
+    lines = [f"trained to step {step:.0f} with --loop={settings.loop} in {secs:.1f} s"]
+    lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
+    for mode, rows in part.inputs.skipped.items():
+        if rows:
+            lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
+    return "\n".join(lines)
+
+
+def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
+    """The message about an error; names the row, the disk, or the file's line."""
+    prefix, file = f"hookbridge: {command}: ", part.settings.model_def
+    text = str(getattr(error, "message", None) or error)
+    path = tf.train.latest_checkpoint(part.settings.model_dir)
+    saved = f"The last whole checkpoint is {path}." if path else "No checkpoint yet."
+    if any(sign in text for sign in _FULL):
+        return (
+            f"{prefix}--model_dir={part.settings.model_dir} cannot be written: "
+            f"no space is left there. {saved}"
+        )
+    if type(error).__name__ == "NanLossDuringTrainingError":
+        loss = "loss" if part.definition.is_keras else "model_fn"
+        return (
+            f"{prefix}{part.definition.where(loss)} became NaN. {saved} Lower the "
+            "learning rate, or look for logarithms and divisions of 0."
+        )
+    lines = user_file.message_of(file, error, command).splitlines()
+    if isinstance(error, tf.errors.OpError):
+        row = _bad_row(part, mode)
+        if row is not None:
+            header = row.number == 1 and not part.settings.header_lines
+            way = "If it is a header, --header_lines=1 leaves it out; " * header
+            return f"{prefix}{row} {way}--bad_rows=skip goes on without such rows."
+        at = next((i for i, x in enumerate(lines) if x.startswith(prefix)), 0)
+        lines[at:] = [f"{prefix}{type(error).__name__}: {tidied(text)}"]
+    return "\n".join(lines)
+
+
+def _bad_row(part: Part, mode: str) -> Any:
+    """The first row that cannot be read, or whose loss fails."""
+    row = part.inputs.bad_row(mode)
+    if row is not None or mode == PREDICT or not part.definition.is_keras:
+        return row
+    model = part.model(part.inputs.function(mode)())
+    return part.inputs.bad_row(
+        mode, lambda features, labels: part.definition.loss(labels, model(features))
+    )

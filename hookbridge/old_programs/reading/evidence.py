@@ -1,0 +1,204 @@
+"""What the source of one file says about the TensorFlow that it was written for."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hookbridge.old_programs.fates import fate
+from hookbridge.old_programs.reading.names import Names, as_v1, canonical, imports, uses
+from hookbridge.old_programs.target import NEWEST, Target, table
+
+# Packages that bring TensorFlow with them or are a part of it.
+TENSORFLOW = frozenset(
+    ("tensorflow", "tensorflow_estimator", "keras", "tf_keras", "tf_slim", "horovod")
+)
+# tf_upgrade_v2 leaves these names in upgraded programs. So they mean TensorFlow 1 only
+# if the file has no `new` name.
+_LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
+# Methods of the datasets of version 1.
+_OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
+# What the author of a file that means TensorFlow 2 writes; rewrites write it, too.
+_FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
+_SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
+_LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+
+
+def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
+    """The names of a list, in each of the places that have them."""
+    names: str = table("names")[key]
+    return {f"{prefix}{name}" for prefix in prefixes for name in names.split()}
+
+
+# Kind of evidence -> how its names begin.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "estimator": (
+        *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator"),
+        *("tensorflow.python.estimator", "hookbridge.estimator"),
+    ),
+    "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
+    "keras2": (
+        *_names("needs Keras 2"),
+        *_names("needs Keras 2 as they are", [""]),
+        *_names("needs Keras 2 in contrib", ["tf.contrib.", "hookbridge.contrib."]),
+    ),
+    "slim": tuple(_names("is tf_slim in contrib", ["tf.contrib."])),
+}
+# Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
+# `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
+# a graph).
+_ANYWHERE = _names("needs v1")
+_AT_MODULE_LEVEL = _names("needs v1 at module level")
+# Their threads read variables, and in these threads no graph is the default one.
+_WITH_THREADS = _names("trains in threads", [""])
+
+
+class Use(NamedTuple):
+    """A name in a file and where it stands."""
+
+    name: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The first use of each kind in a file, or in a program; None if there is none."""
+
+    # A name, under `import tensorflow as tf`, that only TensorFlow 1 had.
+    old: Use | None = None
+    # A name that only TensorFlow 1 had and that upgraded programs may have.
+    leftover: Use | None = None
+    # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.
+    new: Use | None = None
+    # An import of TensorFlow, or of a package that brings it.
+    tensorflow: Use | None = None
+    needs_v1: Use | None = None  # what needs the v1 behaviour of TensorFlow
+    switch: Use | None = None  # the program's own call that switches v2 behaviour off
+    estimator: Use | None = None  # a name of Estimator
+    keras: Use | None = None  # any name of Keras
+    keras2: Use | None = None  # what Keras 3 does not have
+    slim: Use | None = None  # a name of tf.contrib that tf_slim stands for
+    keras_choice: Use | None = None  # the program's own choice of its Keras
+    # The names of TensorFlow that it assigns to.
+    written: frozenset[str] = frozenset()
+
+
+def examine(
+    file: str, nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
+) -> Evidence:
+    """The evidence of one file."""
+    first_uses: dict[str, Use] = {}
+    kinds = _kinds(nodes, names, guarded)
+    for kind, name, line in sorted(kinds, key=lambda one: one[2]):
+        first_uses.setdefault(kind, Use(name, file, line))
+    # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
+    short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
+    written = frozenset({*short, *map(as_v1, short)})
+    return Evidence(**first_uses, written=written)
+
+
+def _kinds(
+    nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
+) -> Iterator[tuple[str, str, int]]:
+    """Each piece of evidence: its kind, name and line."""
+    target = Target(NEWEST)
+    for node, name in uses(nodes, names):
+        written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
+        outcome = None if id(node) in guarded or written else fate(name, target)
+        if outcome is None:
+            continue
+        is_v1 = outcome.code == "V1_NAME" and name.startswith("tf.")
+        if is_v1 or name.startswith("tf.contrib"):
+            leftover = name.startswith(_LEFTOVERS)
+            yield "leftover" if leftover else "old", name, node.lineno
+    yield from _needing_v1(nodes, names)
+    yield from _of_nodes(nodes, names, target)
+
+
+def _of_nodes(
+    nodes: Sequence[ast.AST], names: Names, target: Target
+) -> Iterator[tuple[str, str, int]]:
+    # The datasets of `tensorflow.compat.v1` have their methods anyway.
+    has_v1 = "tf.compat.v1" in map(canonical, names.bound.values())
+    for node in nodes:
+        line = getattr(node, "lineno", 0)
+        for one in imports(node):
+            if one.full.partition(".")[0] in TENSORFLOW:
+                yield "tensorflow", one.full, line
+                yield from _of_name(canonical(one.full), line, target)
+        if isinstance(node, ast.Attribute):
+            full = names.of(node)
+            if full is not None:
+                yield from _of_name(full, line, target)
+            elif node.attr in _OLD_METHODS:
+                yield "leftover" if has_v1 else "old", f".{node.attr}()", line
+            elif node.attr == "value" and _is_dimension(node.value):
+                yield "needs_v1", "shape[...].value", line
+        elif isinstance(node, ast.Call):
+            full = names.of(node.func) or ""
+            old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
+            if old_rate and full.startswith("tf.keras.optimizers."):
+                yield "keras2", f"{full}(lr=)", line
+        elif isinstance(node, ast.Constant) and node.value == _LEGACY_KERAS:
+            yield "keras_choice", _LEGACY_KERAS, line
+
+
+def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
+    for kind, beginnings in _PARTS.items():
+        if name.startswith(beginnings):
+            yield kind, name, line
+    if name.endswith(_SWITCHES):
+        yield "switch", name, line
+    if name.startswith(_FOR_TF2) or (
+        name.startswith("tf.")
+        and not name.startswith(("tf.compat", "tf.keras", "tf.estimator"))
+        and target.has(name)
+        and not target.has_v1(name)
+    ):
+        yield "new", name, line
+
+
+def _needing_v1(
+    nodes: Sequence[ast.AST], names: Names
+) -> Iterator[tuple[str, str, int]]:
+    """The calls that need the v1 behaviour of TensorFlow."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    called = [(call, names.of(call.func) or "") for call in calls]
+    may_be_inside = any(name in _AT_MODULE_LEVEL for _, name in called)
+    inside = _in_functions(nodes) if may_be_inside else set()
+    has_graph = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
+    for call, name in called:
+        needs = name in _ANYWHERE or (
+            name in _AT_MODULE_LEVEL and id(call) not in inside
+        )
+        if (needs and not has_graph) or name in _WITH_THREADS:
+            yield "needs_v1", name, call.lineno
+
+
+def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
+    """The ids of the nodes inside functions, except inside a program's `main`."""
+    is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
+    return {
+        id(inner)
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+        and not (is_program and getattr(node, "name", "") == "main")
+        for inner in ast.walk(node)
+    }
+
+
+def _is_dimension(node: ast.expr) -> bool:
+    """Whether it is `x.shape[i]` or `x.get_shape()[i]`: a `Dimension` in TF1."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    shape = node.value
+    if isinstance(shape, ast.Call):
+        return isinstance(shape.func, ast.Attribute) and shape.func.attr == "get_shape"
+    return isinstance(shape, ast.Attribute) and shape.attr == "shape"

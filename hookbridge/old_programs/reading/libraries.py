@@ -1,0 +1,122 @@
+"""Installed packages that were written for TensorFlow 1."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator
+
+from hookbridge.old_programs.reading.evidence import TENSORFLOW, Evidence, Use
+from hookbridge.old_programs.reading.modules import Module, read_module
+
+# They run on no TensorFlow 2 by themselves, which their source does not show.
+_KNOWN_OLD = frozenset({"tf_slim"})
+# Parts of TensorFlow and Keras themselves, and what is made for both versions.
+_OTHERS = frozenset({*TENSORFLOW, "tensorboard", "hookbridge"}) - _KNOWN_OLD
+_PLACES = ("site-packages", "dist-packages")
+_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.M)
+# More files of a package are not read.
+MAX_FILES = 400
+
+
+def is_old_library(file: str, named: Collection[str]) -> bool:
+    """Whether a file of an installed package means TensorFlow 1; `named` ones do.
+
+    A file does if it has names that only TensorFlow 1 had and none that TensorFlow 2 or
+    `tf.compat.v1` has. A file without either means what the rest of its package means.
+    """
+    package, folder = package_of(file)
+    if not package or package in _OTHERS:
+        return False
+    return package in named or package in _KNOWN_OLD or _is_old(file, folder)
+
+
+@functools.cache
+def _is_old(file: str, folder: str) -> bool:
+    if not _imports_tensorflow(file):
+        return False
+    module = read_module(file)
+    if not isinstance(module, Module) or module.evidence.new:
+        return False
+    return bool(_shows_old(module.evidence) or _reason(folder))
+
+
+@functools.cache
+def _reason(folder: str) -> Use | None:
+    """The first name that shows that a package means TensorFlow 1, if it does."""
+    files = (read_module(file) for file in _files(folder))
+    evidences = [m.evidence for m in files if isinstance(m, Module)]
+    if any(evidence.new for evidence in evidences):
+        return None
+    return next(filter(None, map(_shows_old, evidences)), None)
+
+
+def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
+    """The old packages that a module imports, each with what shows it.
+
+    Nothing is imported: the packages are looked for.
+    """
+    names = module.names
+    roots = {n.partition(".")[0] for n in (*names.bound.values(), *names.starred)}
+    for name in sorted(roots - _OTHERS - _KNOWN_OLD - {""}):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        package, folder = package_of("" if spec is None else spec.origin or "")
+        if package == name and (use := _reason(folder)) is not None:
+            yield name, use
+
+
+def package_of(file: str) -> tuple[str, str]:
+    """The installed package that a file belongs to, and its folder or only file.
+
+    Both are empty for a file that is not installed.
+    """
+    top = _packages_above(os.path.dirname(file))
+    if not top:
+        return "", ""
+    name = file[len(top) + 1 :].partition(os.sep)[0]
+    return name.removesuffix(".py"), os.path.join(top, name)
+
+
+@functools.cache
+def _packages_above(folder: str) -> str:
+    """The innermost folder of installed packages at or above a folder; may be empty.
+
+    It has the name of one, or is on Python's path, but is not the program's folder,
+    and holds what `pip` writes about packages (`pip install --target`).
+    """
+    if os.path.basename(folder) in _PLACES:
+        return folder
+    is_target = folder in sys.path[1:] and os.path.isdir(folder)
+    if is_target and any(n.endswith(".dist-info") for n in os.listdir(folder)):
+        return folder
+    above = os.path.dirname(folder)
+    return "" if above == folder else _packages_above(above)
+
+
+def _files(folder: str) -> Iterator[str]:
+    if folder.endswith(".py"):
+        yield folder
+        return
+    inside = ((place, name) for place, _, names in os.walk(folder) for name in names)
+    paths = sorted(os.path.join(*one) for one in inside)
+    files = (p for p in paths if p.endswith(".py") and _imports_tensorflow(p))
+    yield from itertools.islice(files, MAX_FILES)
+
+
+def _imports_tensorflow(file: str) -> bool:
+    try:
+        with open(file, "rb") as opened:
+            return _IMPORT.search(opened.read()) is not None
+    except OSError:
+        return False
+
+
+def _shows_old(evidence: Evidence) -> Use | None:
+    return None if evidence.new else evidence.old or evidence.leftover

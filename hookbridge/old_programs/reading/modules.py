@@ -1,0 +1,189 @@
+"""Python files and notebooks: found, read and parsed, and what each says."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import functools
+import io
+import os
+import re
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePath
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground.arguments import why_no_file
+from hookbridge.old_programs.findings import CODES, Finding, Unread
+from hookbridge.old_programs.reading import guards
+from hookbridge.old_programs.reading.evidence import Evidence, examine
+from hookbridge.old_programs.reading.names import Names
+from hookbridge.old_programs.reading.notebooks import Notebook, parse
+
+MAX_BYTES = 5_000_000
+SUFFIXES = (".py", ".ipynb")
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+# Folders that hold no code of the user's own.
+SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
+
+
+class Module:
+    """The code of one file; the cells of a notebook are one module.
+
+    `file` is the path as it was given or found; `text` has the file's own line ends.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file: str = "",
+        content: bytes = b"",
+        encoding: str = "utf-8",
+        notebook: Notebook | None = None,
+    ) -> None:
+        self.text, self.file = text, file
+        self.content, self.encoding, self.notebook = content, encoding, notebook
+        with warnings.catch_warnings():
+            # Old code has escapes in strings that newer Pythons warn of.
+            warnings.simplefilter("ignore")
+            self.tree = ast.parse(text)
+        # All nodes of the tree; a node comes before the nodes inside it.
+        self.nodes = tuple(ast.walk(self.tree))
+        self.names = Names(self.tree, self.nodes, self.package)
+
+    @functools.cached_property
+    def path(self) -> str:
+        """The real path."""
+        return os.path.realpath(self.file)
+
+    @functools.cached_property
+    def dotted(self) -> str:
+        """The path as a dotted name: `pkg/hooks.py` is `pkg.hooks`."""
+        whole = PurePath(os.path.abspath(self.file) if self.file else "")
+        parts = whole.with_suffix("").parts if whole.name else ()
+        parts = parts[:-1] if parts[-1:] == ("__init__",) else parts
+        return ".".join(p for p in parts if p != whole.anchor)
+
+    @property
+    def package(self) -> list[str]:
+        """The parts of the package that the module is in, or is."""
+        parts = self.dotted.split(".")
+        return parts if PurePath(self.file).stem == "__init__" else parts[:-1]
+
+    @functools.cached_property
+    def guarded(self) -> frozenset[int]:
+        """The ids of nodes for whose failure the program is prepared."""
+        return guards.guarded(self.nodes)
+
+    @functools.cached_property
+    def evidence(self) -> Evidence:
+        """What the file says about the TensorFlow that it was written for."""
+        return examine(self.file, self.nodes, self.names, self.guarded)
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The 1-based cell and the line in it; cell 0 for a file of Python."""
+        if self.notebook is None:
+            return 0, line
+        borders = self.notebook.borders
+        before = max(bisect.bisect_left(borders, line) - 1, 0)
+        return self.notebook.cells[before] + 1, max(line - borders[before], 1)
+
+    def line(self, cell: int, line: int) -> int:
+        """The line of `text` for a line of a cell; the reverse of `place`."""
+        if self.notebook is None or not cell:
+            return line
+        return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line
+
+    def finding(
+        self,
+        node: ast.AST | None,
+        code: str,
+        name: str,
+        way_out: str,
+        details: dict[str, Any] | None = None,
+        first: int = 1,
+    ) -> Finding:
+        """A finding at a node, or in the line `first` for what has no place."""
+        cell, line = self.place(getattr(node, "lineno", first))
+        return Finding(
+            file=self.file,
+            line=line,
+            column=getattr(node, "col_offset", 0) + 1,
+            code=code,
+            verdict=CODES[code].verdict,
+            name=name,
+            message=CODES[code].message,
+            way_out=way_out,
+            cell=cell,
+            details=details or {},
+        )
+
+
+def read_module(file: str | os.PathLike[str]) -> Module | Unread:
+    """Reads and parses a file; returns the reason if that is not possible."""
+    path, name = Path(file), os.fspath(file)
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
+        content = path.read_bytes()
+        if path.suffix == ".ipynb":
+            notebook = parse(content.decode("utf-8"))
+            return Module(notebook.text, name, content, "utf-8", notebook)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        return Module(content.decode(encoding), name, content, encoding)
+    except SyntaxError as e:
+        return Unread(name, why(e))
+    except UnicodeDecodeError as e:
+        return Unread(name, f"not text in its encoding ({e.encoding}): {e.reason}")
+    except (ValueError, LookupError, OSError, RecursionError, MemoryError) as e:
+        return Unread(name, f"{type(e).__name__}: {e}")
+
+
+def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+    """The files to read, each once, in a fixed order.
+
+    A file is taken whatever its suffix is; a folder gives its Python files and
+    notebooks. Links are followed; each real file and folder is taken once.
+    """
+    earlier: set[str] = set()
+    for path in map(Path, paths):
+        if not (path.is_file() or path.is_dir()):
+            raise errors.InvalidArgumentError(
+                f"Received {os.fspath(path)!r}, which {why_no_file(path)}; expected "
+                "Python files, notebooks or folders of them."
+            )
+        for file in _walk(path, earlier) if path.is_dir() else [path]:
+            real = os.path.realpath(file)
+            if real not in earlier:
+                earlier.add(real)
+                yield file
+
+
+def _walk(top: Path, earlier: set[str]) -> Iterator[Path]:
+    for folder, folders, files in os.walk(top, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in earlier:
+            folders.clear()  # a loop of links, or a path that was given twice
+            continue
+        earlier.add(real)
+        folders[:] = sorted(set(folders) - SKIPPED)
+        yield from (Path(folder, f) for f in sorted(files) if f.endswith(SUFFIXES))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines that Python counts, with their ends."""
+    return _LINES.findall(text)
+
+
+def why(error: SyntaxError) -> str:
+    """What is wrong with a file, in a sentence."""
+    text = (error.text or "").strip()
+    if re.match(r"(print|exec)\s+[^\s=(]", text) or re.match(
+        r"except\s+[\w.]+\s*,\s*\w+\s*:", text
+    ):
+        return f"Python 2 (line {error.lineno}: {text}); run 2to3 on it first"
+    line = f" in line {error.lineno}" if error.lineno else ""
+    return f"syntax error{line}: {error.msg}"

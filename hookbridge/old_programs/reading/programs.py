@@ -1,0 +1,212 @@
+"""Which files run together: a file means what the programs mean that import it.
+
+This is the one place that decides whether `import tensorflow` means TensorFlow 1, in
+which files, and whether a program needs the v1 behaviour and Keras 2.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from hookbridge import errors
+from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.reading.evidence import Evidence, Use
+from hookbridge.old_programs.reading.imports import folders_above, imported, link
+from hookbridge.old_programs.reading.modules import Module, find_files, read_module
+
+# Names may come through as many modules.
+_MAX_LINKS = 10
+
+
+@dataclass(frozen=True)
+class Meaning(Evidence):
+    """What a program means by TensorFlow: the evidence of all its files.
+
+    Its `old` shows TensorFlow 1 for sure; files without evidence of their own mean it
+    too then.
+    """
+
+    @property
+    def is_of_v1(self) -> bool:
+        """Whether models and layers of the program are those of a graph."""
+        return bool(self.old or self.needs_v1 or self.switch or self.estimator)
+
+    @property
+    def v1(self) -> Use | None:
+        """Why the v1 behaviour has to be switched on; None if it has not."""
+        return self.old or (None if self.switch else self.needs_v1)
+
+    def means_old(self, file: Evidence) -> bool:
+        """Whether `import tensorflow` in a file of the program means TensorFlow 1."""
+        return means_old_alone(file) or (self.old is not None and file.new is None)
+
+
+def means_old_alone(file: Evidence) -> bool:
+    """Whether the file itself shows TensorFlow 1."""
+    return bool(file.old or (file.leftover and not file.new))
+
+
+def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
+    """The meaning of a program."""
+    files = list(files)
+    kinds = [field.name for field in fields(Evidence) if field.name != "written"]
+    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
+    uses["old"] = [e.old or e.leftover for e in files if means_old_alone(e)]
+    result = Meaning(
+        **{kind: next(filter(None, some), None) for kind, some in uses.items()},
+        written=frozenset().union(*(file.written for file in files)),
+    )
+    if result.keras2 is None and (result.is_of_v1 or v1):
+        # The models and layers of a graph are those of Keras 2.
+        return replace(result, keras2=result.keras)
+    return result
+
+
+def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
+    """The main file, then the modules that it imports from the user's own folders.
+
+    A module that cannot be parsed is left out: importing it later shows the error.
+    """
+    main, *others = map(read_module, files)
+    if isinstance(main, Unread):
+        raise errors.InvalidArgumentError(
+            f"Received the program {files[0]!r}; expected Python source: {main.reason}."
+        )
+    modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
+    return Programs(list(modules.values()), lambda module: roots).modules
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a module stands in the programs that it is a part of."""
+
+    meaning: Meaning  # what they mean by TensorFlow
+    # The same, for a main file without the other programs that import it.
+    of_main: Meaning
+    means_old: bool  # whether `import tensorflow` means TensorFlow 1 in the module
+    # The modules of the programs that it imports, by dotted name.
+    own: Mapping[str, Module]
+    is_main: bool  # whether it is the main file of one
+    is_run: bool  # whether it is that and does something when it runs
+
+
+class Programs:
+    """The programs that some files are parts of, with the modules that they import.
+
+    A file that no other file imports, or that runs as a script, is the main file of a
+    program; the files that it imports are the rest of it. `roots` gives the folders in
+    which a file's own modules may be. Each module is read once.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Module],
+        roots: Callable[[Module], Sequence[str]] = lambda m: folders_above(m.file),
+    ) -> None:
+        self.given, self.modules = list(modules), list(modules)
+        self._roots = roots
+        # A file that cannot be read has no module.
+        self._by_path: dict[str, Module | None] = {m.path: m for m in modules}
+        self._imports: dict[Module, dict[str, Module]] = {}
+        for module in self.modules:  # grows on the way
+            self._imports[module] = dict(self._imported(module))
+        for _ in range(_MAX_LINKS):
+            changed = [link(module, own) for module, own in self._imports.items()]
+            if not any(changed):
+                break
+        imported_ones = {
+            other
+            for module, own in self._imports.items()
+            for other in own.values()
+            if other is not module
+        }
+        self._of: dict[Module, list[Meaning]] = {}
+        self._of_main: dict[Module, Meaning] = {}
+        for main in self.modules:
+            if main not in imported_ones or is_script(main):
+                parts = self._reached(main)
+                of_main = of_files(part.evidence for part in parts)
+                self._of_main[main] = of_main
+                for part in parts:
+                    self._of.setdefault(part, []).append(of_main)
+
+    def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
+        for name, file in imported(module, self._roots(module)) if module.file else ():
+            path = os.path.realpath(file)
+            if path not in self._by_path:
+                part = read_module(file)
+                self._by_path[path] = part if isinstance(part, Module) else None
+                self.modules += [part] if isinstance(part, Module) else []
+            if (module_of_file := self._by_path[path]) is not None:
+                yield name, module_of_file
+
+    def _reached(self, main: Module) -> list[Module]:
+        modules = {main: None}
+        waiting = [main]
+        while waiting:
+            for module in self._imports[waiting.pop()].values():
+                if module not in modules:
+                    modules[module] = None
+                    waiting.append(module)
+        return list(modules)
+
+    def place(self, module: Module) -> Place:
+        """Where a module stands in its programs."""
+        is_main = module in self._of_main
+        is_run = is_main and does_something(module)
+        meanings = self._of.get(module) or [of_files([module.evidence])]
+        # They mean TensorFlow 1, if one of them does.
+        meant = next((one for one in meanings if one.old), meanings[0])
+        of_main, own = self._of_main.get(module, meant), self._imports[module]
+        old = meant.means_old(module.evidence)
+        return Place(meant, of_main, old, own, is_main, is_run)
+
+
+def read_programs(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[Programs, list[Unread]]:
+    """Reads files and folders, and the modules that they import."""
+    paths = list(paths)
+    files = [read_module(path) for path in find_files(paths)]
+    modules = [file for file in files if isinstance(file, Module)]
+    unread = [file for file in files if isinstance(file, Unread)]
+    tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
+    return Programs(modules, lambda m: folders_above(m.file, tops)), unread
+
+
+def is_script(module: Module) -> bool:
+    """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
+    return module.notebook is not None or any(
+        _called(statement).endswith("app.run")
+        or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
+        for statement in module.tree.body
+    )
+
+
+def _called(statement: ast.stmt) -> str:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+
+
+def does_something(module: Module) -> bool:
+    """Whether a file does more than define names and settings when it runs."""
+    if is_script(module):
+        return True
+    needs_v1 = module.evidence.needs_v1
+    for statement in module.tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        if isinstance(statement, ast.With | ast.For | ast.While):
+            return True
+        last = statement.end_lineno or statement.lineno
+        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
+            return True
+        if name := _called(statement):
+            is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
+            imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
+            if imported_one.startswith("tensorflow") and not is_setting:
+                return True
+    return False

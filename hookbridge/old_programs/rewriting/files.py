@@ -1,0 +1,123 @@
+"""Plans the rewrite of files, then writes them all; a bad one is reported."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookbridge import errors
+from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.guests import Guests
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import means_old_alone, read_programs
+from hookbridge.old_programs.rewrites.registry import REWRITES, chosen
+from hookbridge.old_programs.rewriting.results import Rewritten
+from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.rewriting.source import rewrite_module
+from hookbridge.old_programs.target import NEWEST, Target
+
+
+@dataclass(frozen=True)
+class FileRewrite:
+    """The rewrite of one file."""
+
+    module: Module
+    result: Rewritten
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return Path(self.module.file)
+
+
+def rewrite_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    target: str = NEWEST,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    rules: Sequence[RewriteRule] = REWRITES,
+) -> Iterator[FileRewrite | Unread]:
+    """Rewrites files and the Python files of folders; nothing is written.
+
+    What a file means follows from its whole program: the files that it imports are
+    read, too.
+    """
+    choice, paths = chosen(rules, only, skip), list(paths)
+    programs, unread = read_programs(paths)
+    allowed = [os.path.realpath(path) for path in paths]
+    names, guests = Target(target), Guests(programs.modules).kinds
+    yield from unread
+    for module in programs.given:
+        try:
+            if not any(f"{module.path}/".startswith(f"{top}/") for top in allowed):
+                where = f"it leads out of the folder, to {module.path}"
+                raise ValueError(f"{where}; name that path")
+            if re.search(r"\r(?!\n)", module.text):
+                raise ValueError("its lines end with carriage returns alone")
+            done = rewrite_module(
+                module, programs.place(module), names, *choice, guests
+            )
+            yield FileRewrite(module, _shown(done, module))
+        except ValueError as e:
+            yield Unread(module.file, str(e))
+        except Exception as e:  # a faulty rule must not stop the other files
+            fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
+            yield Unread(module.file, fault)
+
+
+def _shown(done: Rewritten, module: Module) -> Rewritten:
+    """The result as the user sees the text: with IPython's lines and `# cell 3`."""
+    if (notebook := module.notebook) is None:
+        return done
+    before, source = (notebook.shown(text) for text in (done.before, done.source))
+    notebook.with_code(source)
+    return dataclasses.replace(done, before=before, source=source)
+
+
+def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
+    """Replaces all files of a plan by their new texts, or none.
+
+    Each new text is first written to a second file beside the first. Only when all are
+    there, each replaces its first file: nobody sees half a file. Files that say
+    themselves that they mean TensorFlow 1 come last, so that a rewrite which was
+    interrupted here can be run again. Mode, encoding and line ends stay. A file that
+    changed since it was read, or cannot be written, raises before any is replaced.
+    """
+    staged: list[tuple[FileRewrite, Path, Path]] = []
+    with contextlib.ExitStack() as stack:
+        for done in sorted(plan, key=lambda d: means_old_alone(d.module.evidence)):
+            path = Path(os.path.realpath(done.path))
+            beside = path.with_name(f".{path.name}.{os.getpid()}")
+            stack.callback(beside.unlink, missing_ok=True)
+            if reason := _stage(done, path, beside):
+                raise errors.UnwritableError(
+                    f"{os.fspath(done.path)} {reason}; no file was changed. Run the "
+                    "rewrite again."
+                )
+            staged.append((done, path, beside))
+        for done, path, beside in staged:
+            os.replace(beside, path)
+            yield done.path
+
+
+def _stage(done: FileRewrite, path: Path, beside: Path) -> str:
+    """Writes the new text beside the file; returns why not, or nothing."""
+    try:
+        text, notebook = done.result.source, done.module.notebook
+        text = text if notebook is None else notebook.with_code(text)
+        with beside.open("wb") as file:
+            file.write(text.encode(done.module.encoding))
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, beside)
+        is_same = path.read_bytes() == done.module.content
+    except (OSError, UnicodeEncodeError) as e:
+        return f"could not be written ({type(e).__name__}: {e})"
+    return "" if is_same else "was changed while it was rewritten"

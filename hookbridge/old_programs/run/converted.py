@@ -1,0 +1,42 @@
+"""Functions of a program that AutoGraph converts keep their imports of TensorFlow.
+
+AutoGraph reads the file again, where the imports are as the program has them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.ground import compat, patching
+from hookbridge.old_programs.run import statements
+
+
+def follow() -> None:
+    """From now on AutoGraph gets functions of rewritten files as they run."""
+    utils = compat.private("autograph_sources")
+    plain = utils.getimmediatesource
+
+    @functools.wraps(plain)
+    def source(function: Any) -> str:
+        text: str = plain(function)
+        is_ours = statements.HELPER in getattr(function, "__globals__", ())
+        return rewritten(text) if is_ours else text
+
+    patching.assign(utils, getimmediatesource=source)
+    for name in ("module", "root", "name", "star"):
+        whole = tf.autograph.experimental.do_not_convert(
+            getattr(statements.Imports, name)
+        )
+        patching.assign(statements.Imports, **{name: whole})
+
+
+def rewritten(source: str) -> str:
+    """The source of a function with its imports answered, if it has any."""
+    text = f"if True:\n{source}" if source[:1].isspace() else source
+    plain = ast.unparse(ast.parse(text))
+    new = ast.unparse(statements.replaced(ast.parse(text)))
+    return source if new == plain else new.removeprefix("if True:\n")

@@ -1,0 +1,73 @@
+"""Runs a program as `python PROGRAM.py` does, in the world that it needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+
+from hookbridge.old_programs.run import children, own_modules, tracebacks
+from hookbridge.old_programs.run import world as worlds
+from hookbridge.old_programs.run.located import Launch, Located, locate
+from hookbridge.old_programs.run.own_modules import OwnLoader, Program
+
+# With its own way of assertions pytest would load the program's modules by itself.
+_PYTEST_OPTION = "--assert=plain"
+
+
+def prepare(launch: Launch) -> Callable[[], int]:
+    """Reads the program and enters its world; what is returned runs the program."""
+    worlds.check_not_imported()
+    # `python -P` does not put the program's folder into `sys.path`.
+    puts_folder = not getattr(sys.flags, "safe_path", False)
+    if launch.as_module and puts_folder:
+        sys.path[0] = os.getcwd()
+    located = locate(launch)
+    if puts_folder:
+        sys.path[0] = located.folder
+    program = own_modules.read(launch, located)
+    if program.uses_tensorflow:
+        base = os.path.basename(located.file)
+        name = launch.program if base == "__main__.py" else base
+        print(f"hookbridge run: {name}: {program.world.describe()}", file=sys.stderr)
+        program.enter()
+    children.inherit(launch)
+
+    def run() -> int:
+        try:
+            return run_main(launch, located, program)
+        finally:
+            for line in program.report():
+                print(line, file=sys.stderr)
+
+    return run
+
+
+def run_main(launch: Launch, located: Located, program: Program) -> int:
+    """Runs the main file as `__main__`."""
+    if launch.as_module and launch.program == "pytest":
+        # Tests may look at `sys.argv`, which stays as it is.
+        options = os.environ.get("PYTEST_ADDOPTS", "")
+        os.environ["PYTEST_ADDOPTS"] = f"{options} {_PYTEST_OPTION}".strip()
+    sys.argv[:] = [located.argv0, *launch.arguments]
+    loader = OwnLoader("__main__", located.file, program)
+    module = types.ModuleType("__main__")
+    spec = located.spec
+    if spec is not None:
+        spec = ModuleSpec(spec.name, loader, origin=spec.origin)
+        spec.has_location = True
+    module.__dict__.update(
+        __file__=located.file,
+        __loader__=loader,
+        __package__=spec.parent if spec else None,
+        __spec__=spec,
+        __builtins__=sys.modules["builtins"],
+    )
+    sys.modules["__main__"] = module
+    with tracebacks.of_program_only():
+        located.import_packages()
+        code = loader.get_code("__main__")
+        exec(code, module.__dict__)
+    return 0

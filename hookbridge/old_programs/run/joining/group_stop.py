@@ -1,0 +1,107 @@
+"""All tasks of a program's cluster end together, as soon as one of them ends.
+
+`hookbridge cluster` asks for it: in TensorFlow a task waits for ever for the gradients
+of others that have ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.patching import InstanceMethods
+from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
+from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.old_programs.run.joining import servers
+from hookbridge.old_programs.run.joining.sessions import kind_of_sessions, trains
+
+TOKEN_SECS = 0.5
+
+
+def join() -> None:
+    """Adds a `GroupStopHook` to each session that trains in a cluster.
+
+    Call it before guests from outside join: the hook has to be the last of all.
+    """
+    servers.follow()
+    kind = kind_of_sessions()
+    init = kind.__init__
+
+    def joined(
+        self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
+    ) -> None:
+        hooks = list(hooks or ())
+        init(self, session_creator, hooks + _more(hooks), *args, **kw)
+
+    InstanceMethods(kind, {"__init__": joined}).install()
+    _join_supervisors()
+
+
+def _join_supervisors() -> None:
+    """Makes each later `Supervisor`, which knows no hooks, call the hook."""
+    kind = tf.compat.v1.train.Supervisor
+    init, prepare, stop = kind.__init__, kind.prepare_or_wait_for_session, kind.stop
+    hooks: weakref.WeakKeyDictionary[Any, GroupStopHook] = weakref.WeakKeyDictionary()
+
+    def joined(self: Any, graph: Any = None, *args: Any, **named: Any) -> None:
+        # The graph is finalized in `init`.
+        with (graph or tf.compat.v1.get_default_graph()).as_default():
+            for hook in _more([]):
+                hook.begin()
+                hooks[self] = hook
+        init(self, graph, *args, **named)
+
+    def prepared(self: Any, *args: Any, **named: Any) -> Any:
+        session = prepare(self, *args, **named)
+        if hook := hooks.get(self):
+            _begin(hook, session, self.coord)
+        return session
+
+    def stopped(self: Any, *args: Any, **named: Any) -> None:
+        if hook := hooks.pop(self, None):
+            hook.end(None)
+            # Threads that wait for gradients end when the session is closed.
+            named["ignore_live_threads"] = True
+        stop(self, *args, **named)
+
+    methods = {"prepare_or_wait_for_session": prepared, "stop": stopped}
+    InstanceMethods(kind, {"__init__": joined, **methods}).install()
+
+
+def _begin(hook: GroupStopHook, session: Any, coord: Any) -> None:
+    hook.after_create_session(session, coord)
+    group = hook.group
+    let_one_through = group.step.let_one_through
+    assert let_one_through is not None
+
+    def stop() -> None:
+        coord.request_stop()
+        # A loop that does not ask `should_stop` may wait for several tokens.
+        while not group.over.wait(TOKEN_SECS):
+            let_one_through()
+
+    group.step.release_by(stop)
+    # A program need not call `stop`.
+    atexit.register(hook.end, session)
+
+
+def _more(hooks: list[Any]) -> list[GroupStopHook]:
+    """The hook; none if there is one, or nobody to end together with."""
+    try:
+        config = ClusterConfig.from_environment()
+    except errors.InvalidArgumentError:  # TF_CONFIG means something else here
+        return []
+    tasks = trainers(config)
+    if len(tasks) < 2 or "ps" not in config.cluster:
+        return []
+    if (config.task_type, config.task_index) not in tasks:
+        return []
+    has_one = any(isinstance(hook, GroupStopHook) for hook in hooks)
+    if has_one or not trains(tf.compat.v1.get_default_graph()):
+        return []
+    return [GroupStopHook(config)]

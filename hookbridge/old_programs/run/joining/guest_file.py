@@ -1,0 +1,72 @@
+"""The guests of a file, new ones for each training."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.record import records
+from hookbridge.jobs.training.user_file import find_guests, load_file
+
+# The file's module has this name: the program may have a module of the file's own name.
+MODULE = "guests_from_outside"
+# Names in the file: its guests, and optionally other guests for evaluations.
+GUESTS, EVALUATION = "guests", "evaluation_guests"
+# Hooks of TensorFlow for trainings only. In an evaluation the global step stands still:
+# these hooks would end the evaluation early or log a warning.
+OF_TRAINING = frozenset(
+    {"CheckpointSaverHook", "GlobalStepWaiterHook", "StepCounterHook", "StopAtStepHook"}
+)
+
+
+class GuestFile:
+    """A file with `guests`, which is a list or a function that returns one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._module = _load(path)
+        self._used = False
+        if not hasattr(self._module, GUESTS):
+            find_guests(self._module, GUESTS)  # raises, and says what is expected
+
+    def of_training(self) -> list[Any]:
+        """New hooks and callbacks for one training."""
+        return self._make(GUESTS)
+
+    def of_evaluation(self) -> list[Any]:
+        """New hooks and callbacks for one evaluation: `evaluation_guests`, if any.
+
+        Without them, the `guests` that are not in `OF_TRAINING`.
+        """
+        if hasattr(self._module, EVALUATION):
+            return self._make(EVALUATION)
+        return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
+
+    def _make(self, name: str) -> list[Any]:
+        value = getattr(self._module, name)
+        is_guest = kinds.is_hook(value) or kinds.is_callback(value)
+        if self._used and (is_guest or not callable(value)):
+            # A list is made when the file runs: the file runs again for new guests.
+            self._module = _load(self.path)
+        self._used = True
+        guests = records(find_guests(self._module, name))
+        for guest in guests:
+            guest.check_kind()
+        return [guest.item for guest in guests]
+
+
+def _load(path: str) -> ModuleType:
+    """Loads the file; modules of the program keep their names and come first."""
+    before = list(sys.path)
+    try:
+        return load_file(path, MODULE)
+    finally:
+        folder = os.path.dirname(os.path.abspath(path))
+        sys.path[:] = before if folder in before else [*before, folder]
+
+
+def _is_of_training(guest: Any) -> bool:
+    return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)

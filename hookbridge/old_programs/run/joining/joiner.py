@@ -1,0 +1,135 @@
+"""The record of one run of a program: which trainings guests joined, and which not."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.adapters import convert
+from hookbridge.adapters.session_loop.validations import EstimatorValidation
+from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.old_programs.run.joining.guest_file import GuestFile
+
+USAGE_ERROR = 2
+
+
+class Joiner:
+    """The guests from outside, for the trainings of this process."""
+
+    def __init__(
+        self,
+        guests: GuestFile,
+        steps_per_epoch: int | None,
+        is_own: Callable[[str], bool],
+    ) -> None:
+        self._guests = guests
+        self._steps_per_epoch = steps_per_epoch
+        self._is_own = is_own
+        self._here = threading.local()
+        self._was_asked = False
+        # What was not joined, and the program's line that runs it -> why.
+        self._unjoined: dict[tuple[str, str], str] = {}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread is in a training that the guests have joined."""
+        return bool(getattr(self._here, "depth", 0))
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """Marks this thread as inside a joined loop: guests join nothing in it."""
+        self._here.depth = getattr(self._here, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._here.depth -= 1
+
+    @contextlib.contextmanager
+    def evaluated_with(self, estimator: Any, eval_spec: Any) -> Iterator[None]:
+        """Lets the trainings inside validate with this Estimator and `EvalSpec`."""
+        self._here.pair = estimator, eval_spec
+        try:
+            yield
+        finally:
+            self._here.pair = None
+
+    def hooks(self) -> list[Any]:
+        """New guests as hooks for a training of this thread."""
+        return self._made(
+            lambda: convert.as_hooks(
+                self._guests.of_training(),
+                steps_per_epoch=self._steps_per_epoch,
+                validation=self._validation(),
+            )
+        )
+
+    def evaluation_hooks(self) -> list[Any]:
+        """New guests as hooks for an evaluation; none for one of the guests' own."""
+        if getattr(self._here, "muted", False):
+            return []
+        return self._made(
+            lambda: convert.as_hooks(
+                self._guests.of_evaluation(), steps_per_epoch=self._steps_per_epoch
+            )
+        )
+
+    def callbacks(self) -> list[Any]:
+        """New guests as callbacks for a `fit`."""
+        return self._made(lambda: convert.as_callbacks(self._guests.of_training()))
+
+    def note_unjoined(self, what: str, why: str) -> None:
+        """Notes a training that no guest joins, at the program's line that runs it."""
+        frames = traceback.walk_stack(sys._getframe(1))
+        places = (
+            f" in {frame.f_code.co_filename}:{line}"
+            for frame, line in frames
+            if self._is_own(frame.f_code.co_filename)
+        )
+        self._unjoined.setdefault((what, next(places, "")), why)
+
+    def report(self) -> list[str]:
+        """What to tell at the end of the program."""
+        lines = [
+            f"no guest joined `{what}`{place}: {why}"
+            for (what, place), why in self._unjoined.items()
+        ]
+        if not self._was_asked and not lines:
+            lines.append("the program started no training, so no guest was called")
+        return [f"hookbridge run: {line}" for line in lines]
+
+    def _made(self, make: Callable[[], list[Any]]) -> list[Any]:
+        self._was_asked = True
+        try:
+            return make()
+        except errors.HookBridgeError as e:
+            print(f"hookbridge: run: {' '.join(str(e).split())}", file=sys.stderr)
+            # The program's `except Exception` does not catch `SystemExit`.
+            raise SystemExit(USAGE_ERROR) from None
+
+    def _validation(self) -> Any:
+        pair = getattr(self._here, "pair", None)
+        in_cluster = bool(ClusterConfig.from_environment().cluster)
+        if pair is None or in_cluster or self._steps_per_epoch is None:
+            return None
+        estimator, eval_spec = pair
+        return _MutedValidation(estimator, eval_spec, self._here)
+
+
+class _MutedValidation(EstimatorValidation):
+    """The validation that guests asked for; no guest joins its evaluation."""
+
+    def __init__(self, estimator: Any, eval_spec: Any, here: threading.local) -> None:
+        super().__init__(estimator, eval_spec)
+        self._here = here
+
+    def run(self, session: Any, report: Any) -> Any:
+        self._here.muted = True
+        try:
+            return super().run(session, report)
+        finally:
+            self._here.muted = False

@@ -1,0 +1,52 @@
+"""Takes this process's task in the cluster from the program's own `tf.train.Server`.
+
+The roles of guests depend on `TF_CONFIG`. A program that builds its cluster from flags
+does not set it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground import patching
+from hookbridge.ground.cluster import ClusterConfig
+
+VARIABLE = "TF_CONFIG"
+
+
+def follow() -> None:
+    """Sets `TF_CONFIG`, if it is not set, from the only server of this process."""
+    import tensorflow as tf
+
+    server = tf.distribute.Server
+    init = server.__init__
+    if getattr(init, "__qualname__", "").startswith(follow.__name__):
+        return  # it is followed already
+    ours: list[str] = []
+
+    def followed(self: Any, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        if ours:
+            # Several servers: this process is a whole cluster and has no single task.
+            if os.environ.get(VARIABLE) == ours[0]:
+                del os.environ[VARIABLE]
+        elif not os.environ.get(VARIABLE):
+            ours.append(_place(self.server_def))
+            if ours[0]:
+                os.environ[VARIABLE] = ours[0]
+
+    patching.InstanceMethods(server, {"__init__": followed}).install()
+
+
+def _place(server_def: Any) -> str:
+    """The value of `TF_CONFIG`; empty for a cluster that `ClusterConfig` refuses."""
+    jobs = {
+        job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
+        for job in server_def.cluster.job
+    }
+    try:
+        return ClusterConfig(jobs, server_def.job_name, server_def.task_index).to_json()
+    except errors.InvalidArgumentError:
+        return ""

@@ -1,0 +1,152 @@
+"""Finds and loads the program's own modules, with their view of TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import types
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from typing import TYPE_CHECKING, Any
+
+from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
+from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.reading.evidence import Evidence
+from hookbridge.old_programs.reading.modules import Module, read_module
+from hookbridge.old_programs.reading.programs import means_old_alone, read_program
+from hookbridge.old_programs.run import world as worlds
+from hookbridge.old_programs.run.located import Launch, Located, OwnCode
+from hookbridge.old_programs.run.statements import rewrite
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from hookbridge.old_programs.run.joining.joiner import Joiner
+
+
+class Program:
+    """A program's own files and its world, which is entered when a file needs it."""
+
+    def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
+        self.own = own
+        self._launch = launch
+        self._evidence = {m.file: m.evidence for m in modules}
+        self.world = worlds.decide(list(self._evidence.values()), launch)
+        self.entered = False
+        self._joiner: Joiner | None = None
+
+    @property
+    def uses_tensorflow(self) -> bool:
+        """Whether a flag chooses its world, or a file that was read has TensorFlow."""
+        if self._launch.keras is not None or self._launch.v1 is not None:
+            return True
+        return any(e.tensorflow for e in self._evidence.values())
+
+    def evidence(self, file: str) -> Evidence:
+        """The evidence of one file; a file that `read_program` missed is read now."""
+        if file not in self._evidence:
+            module = read_module(file)
+            if isinstance(module, Unread):
+                return Evidence()
+            self._evidence[file] = module.evidence
+            if not self.entered:
+                files = list(self._evidence.values())
+                self.world = worlds.decide(files, self._launch)
+        return self._evidence[file]
+
+    def enter(self) -> None:
+        """Enters the world, once."""
+        if not self.entered:
+            self.entered = True
+            worlds.enter(self.world)
+            # These import TensorFlow, so they must come after `worlds.enter`.
+            from hookbridge.old_programs.run import converted
+
+            converted.follow()
+            if os.environ.get(GROUP_STOP):
+                from hookbridge.old_programs.run.joining import group_stop
+
+                group_stop.join()
+            if self._launch.guests is not None:
+                self._join(self._launch.guests)
+
+    def _join(self, guests: str) -> None:
+        """Loads the file of guests, which join every training from now on."""
+        from hookbridge.old_programs.run.joining import estimators, fits, sessions
+        from hookbridge.old_programs.run.joining.guest_file import GuestFile
+        from hookbridge.old_programs.run.joining.joiner import Joiner
+
+        steps, is_own = self._launch.steps_per_epoch, self.own.is_of_program
+        self._joiner = Joiner(GuestFile(guests), steps, is_own)
+        if worlds.has_estimator(self.world):
+            estimators.join(self._joiner)
+        sessions.join(self._joiner)
+        fits.join(self._joiner)
+
+    def report(self) -> list[str]:
+        """The lines to print at the end about guests from outside."""
+        return self._joiner.report() if self._joiner else []
+
+    def means_old(self, file: str) -> bool | None:
+        """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.
+
+        A file of the program that imports TensorFlow enters the world here.
+        """
+        if self.own.is_old_library(file):
+            return True
+        evidence = self.evidence(file)
+        if not evidence.tensorflow:
+            return None
+        self.enter()
+        if self.own.is_inside(file):
+            return self.world.meaning.means_old(evidence)
+        return means_old_alone(evidence)
+
+
+class OwnLoader(SourceFileLoader):
+    """Loads one of the program's own files."""
+
+    def __init__(self, name: str, path: str, program: Program) -> None:
+        super().__init__(name, path)
+        self._program = program
+
+    def get_code(self, fullname: str) -> Any:
+        """Compiles the file; `__pycache__` is neither read nor written."""
+        path = self.get_filename(fullname)
+        data = self.get_data(path)
+        old = self._program.means_old(path)
+        if old is None:
+            return compile(data, path, "exec", dont_inherit=True)
+        tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        return compile(rewrite(tree, old), path, "exec", dont_inherit=True)
+
+
+class OwnFinder:
+    """Finds only the program's own modules; `OwnLoader` loads them."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: types.ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder.find_spec`."""
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader:
+            return None
+        if spec.loader.path not in self._program.own:
+            return None
+        spec.loader = OwnLoader(spec.loader.name, spec.loader.path, self._program)
+        return spec
+
+
+def read(launch: Launch, located: Located) -> Program:
+    """Reads a program; from now on `OwnLoader` loads its own modules."""
+    own = OwnCode(located.folder, launch.old_libraries)
+    program = Program(
+        launch, own, read_program([located.file, *located.others], own.roots())
+    )
+    sys.meta_path.insert(0, OwnFinder(program))
+    return program

@@ -1,0 +1,164 @@
+"""Which TensorFlow a program gets: decided from its source, entered once.
+
+A *world* is what the program finds in its process: which Keras, which behaviour of
+TensorFlow, and what `import tensorflow` means in the program's own files.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground import compat, extras, patching
+from hookbridge.ground.compat import LAST_WITH_KERAS2
+from hookbridge.old_programs.reading.evidence import Evidence
+from hookbridge.old_programs.reading.programs import Meaning, of_files
+from hookbridge.old_programs.run.located import Launch
+
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+
+
+@dataclass(frozen=True)
+class World:
+    """What a program finds in its process."""
+
+    meaning: Meaning  # what the program means by TensorFlow
+    v1: bool  # whether the v1 behaviour of TensorFlow is switched on
+    keras2: bool | None  # whether `tf.keras` is to be Keras 2; None leaves it as it is
+    # Why the world is as it is, for the line that `describe` returns.
+    reasons: tuple[str, ...]
+
+    def describe(self) -> str:
+        """One line about the world."""
+        parts = (
+            ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
+        )
+        parts += ["v1 behaviour"] if self.v1 else []
+        if self.keras2 is not None:
+            parts.append("Keras 2" if self.keras2 else "Keras 3")
+        parts += ["Estimator"] if self.meaning.estimator else []
+        world = ", ".join(parts) or "TensorFlow as it is"
+        return f"{world} ({'; '.join(self.reasons)})" if self.reasons else world
+
+
+def decide(files: Sequence[Evidence], launch: Launch) -> World:
+    """The world of a program, from the evidence in its files and the flags."""
+    reasons = []
+    meaning = of_files(files, v1=bool(launch.v1))
+    if meaning.old:
+        reasons.append(f"TensorFlow 1: {meaning.old}")
+    v1 = meaning.v1 is not None
+    if v1 and not meaning.old:
+        reasons.append(f"v1 behaviour: {meaning.needs_v1}")
+    if launch.v1 is not None:
+        v1 = launch.v1
+        reasons.append("--v1" if v1 else "--v2")
+    keras2, why = _keras(meaning, launch)
+    reasons += [why] if why else []
+    world = World(meaning, v1, keras2, tuple(reasons))
+    _check_installed(world)
+    return world
+
+
+def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
+    """Which Keras, and why."""
+    if compat.installed_tf_version() <= LAST_WITH_KERAS2:
+        if launch.keras == 3:
+            version = ".".join(map(str, compat.installed_tf_version()))
+            raise errors.InvalidArgumentError(
+                "Received --keras=3; expected --keras=2 or nothing: the Keras of "
+                f"TensorFlow {version} is Keras 2."
+            )
+        return None, ""
+    if launch.keras is not None:
+        return launch.keras == 2, f"--keras={launch.keras}"
+    if flag := os.environ.get(LEGACY_KERAS):
+        return flag.lower() in ("1", "true"), f"{LEGACY_KERAS}={flag}"
+    needs = meaning.keras2 or meaning.estimator
+    return (True, f"Keras 2: {needs}") if needs else (None, "")
+
+
+def _check_installed(world: World) -> None:
+    """Makes sure that what the program needs is installed."""
+    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.meaning.slim)]
+    if compat.installed_tf_version() > LAST_WITH_KERAS2:
+        needs.append(("tensorflow_estimator", "estimator", world.meaning.estimator))
+        needs.append(("tf_keras", "estimator", world.meaning.estimator))
+        last = world.reasons[-1] if world.keras2 and world.reasons else None
+        needs.append(("tf_keras", "keras2", last))
+    for module, extra, why in needs:
+        if why:
+            extras.check(module, f"The program ({why})", extra=extra)
+
+
+def enter(world: World) -> None:
+    """Prepares this process as the world says; TensorFlow is imported here."""
+    check_not_imported()
+    if world.keras2 is not None:
+        os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
+    import tensorflow as tf
+
+    from hookbridge import estimator
+    from hookbridge.old_programs.run import lost_names
+
+    _end_coordinators_with_threads()
+    lost_names.bring_back()
+    if world.v1:
+        logger = tf.get_logger()
+        level = logger.level
+        # The program's author did not write the call that TensorFlow warns of.
+        logger.setLevel("ERROR")
+        tf.compat.v1.disable_v2_behavior()
+        logger.setLevel(level)
+    if has_estimator(world):
+        estimator.install()
+
+
+def _end_coordinators_with_threads() -> None:
+    """From now on the process waits for the threads of its coordinators at its end.
+
+    TensorFlow leaves them running, which now and then aborts a process that has done
+    its work (docs/decisions/0006).
+    """
+    import tensorflow as tf
+
+    from hookbridge.adapters.parameter_server.exit import end_with_threads
+
+    kind = tf.distribute.experimental.ParameterServerStrategy
+    plain = kind.__init__
+
+    @functools.wraps(plain)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        plain(self, *args, **named)
+        end_with_threads(self)
+
+    patching.InstanceMethods(kind, {"__init__": init}).install()
+
+
+def check_not_imported() -> None:
+    """Makes sure that the choice of Keras and of behaviour still has an effect."""
+    if "tensorflow" in sys.modules:
+        raise errors.ImportOrderError(
+            "TensorFlow was imported before `hookbridge run` could prepare it, by "
+            "sitecustomize, usercustomize, a .pth file or PYTHONSTARTUP; expected a "
+            "Python that starts without it (`python -X importtime -c pass` shows who "
+            "imports it)."
+        )
+
+
+def has_estimator(world: World) -> bool:
+    """Whether this process has Estimator: the program uses it, or it is installed.
+
+    Libraries may look for an Estimator that the program itself does not use.
+    """
+    names = ["tensorflow_estimator"]
+    if compat.installed_tf_version() > LAST_WITH_KERAS2:
+        names.append("tf_keras")
+    is_installed = all(importlib.util.find_spec(name) is not None for name in names)
+    return bool(world.meaning.estimator) or is_installed

@@ -1,8 +1,0 @@
-"""The main module of a spawned child: runs the program's main file."""
-
-from __future__ import annotations
-
-from hookbridge.run import children
-
-if __name__ == "__mp_main__":
-    children.run_main(globals())
