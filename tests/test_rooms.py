@@ -92,6 +92,27 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
     assert not found
 
 
+def test_a_reading_order_names_the_files_of_its_room(repo_root: Path) -> None:
+    """Every `__init__.py` that gives a reading order names each file of its folder."""
+    wrong = []
+    for file, nodes in sources().items():
+        module = nodes[0]
+        if not file.endswith("__init__.py") or not isinstance(module, ast.Module):
+            continue
+        _, found, order = (ast.get_docstring(module) or "").partition("eading order:")
+        folder = (repo_root / file).parent
+        here = {
+            path.stem
+            for path in folder.iterdir()
+            if path.suffix == ".py" or (path / "__init__.py").exists()
+        } - {"__init__", "__main__"}
+        named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+)`", order)}
+        if found and (here - named or named - here):
+            missing, unknown = sorted(here - named), sorted(named - here)
+            wrong.append(f"{file}: not named {missing}, not there {unknown}")
+    assert not wrong, "\n".join(wrong)
+
+
 def sets_on_others(nodes: Nodes) -> list[str]:
     """Statements that set a method, or any attribute by its name, on another object.
 
