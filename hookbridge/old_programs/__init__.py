@@ -11,7 +11,7 @@
 Reading order: `findings` (what comes out), the room `reading` (what the source says),
 `target`, `contrib_names`, `private_names` and `fates` (what becomes of a name),
 `guests` and `scanning` (all findings of a file); `formats` writes the report.
-The rooms `rewriting` and `rewrites` change code.
+The rooms `rewriting` and `rewrites` change code; `run` runs programs as they are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The rules of a rewrite, one in each file.
 
-Reading order: `v1_imports`, `imports`, `names`, then what a rename does not mend, and
-`guest_lists`.
+Reading order: `registry`; `v1_imports`, `imports`, `names`; `old_arguments` and
+`switches` (what a rename does not mend); `guest_lists`.
 """
