@@ -66,7 +66,7 @@ def run(keras: Any, folder: Path | None = None, max_steps: int = 1000) -> Any:
         session_options=saves,
     )
     stop, reduce, own = callbacks
-    names = "number names pair counter order lists long".split()
+    names = ["number", "names", "pair", "counter", "order", "lists", "long"]
     values = {name: getattr(own, name) for name in names}
     values |= {"array": own.array.tolist(), "wait": stop.wait, "cooled": reduce.wait}
     return values, loop
