@@ -21,7 +21,7 @@ from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import exit_codes
 
 
-class Silence:
+class CallWatch:
     """Watches one run of one hook."""
 
     def __init__(self, adapter: Any, hook: Any, model: Any, loop: HookedLoop) -> None:
@@ -41,8 +41,8 @@ class Silence:
         exit_codes.ask_at_end(_exit_code)
         _watched.add(self)
         # The run also ends when the host drops the adapter.
-        self._of_adapter = weakref.finalize(adapter, _report, self)
-        self._of_adapter.atexit = False
+        self._adapter_dropped = weakref.finalize(adapter, _report, self)
+        self._adapter_dropped.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
         """Refuses a hook that has not been called, at an event that follows a step."""
@@ -58,7 +58,7 @@ class Silence:
         return has_stepped or self._steps() != self._before
 
     def end(self) -> None:
-        self._of_adapter.detach()
+        self._adapter_dropped.detach()
         _watched.discard(self)
 
     def tell(self) -> None:
@@ -73,19 +73,19 @@ class Silence:
             return None
 
 
-_watched: weakref.WeakSet[Silence] = weakref.WeakSet()
+_watched: weakref.WeakSet[CallWatch] = weakref.WeakSet()
 _told: list[str] = []  # complaints since `_exit_code` was asked last
 
 
-def _report(silence: Silence) -> None:
-    if silence.is_broken():
-        silence.tell()
-    _watched.discard(silence)
+def _report(watch: CallWatch) -> None:
+    if watch.is_broken():
+        watch.tell()
+    _watched.discard(watch)
 
 
 def _report_all() -> None:
-    for silence in list(_watched):
-        _report(silence)
+    for watch in list(_watched):
+        _report(watch)
 
 
 def _exit_code() -> int:
