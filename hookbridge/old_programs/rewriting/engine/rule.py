@@ -35,7 +35,8 @@ class RewriteRule:
       codes: reason codes of the findings that it settles.
       prepare: called with the context once before each walk, on the same thread.
       before_scan: called with the module and its place in its program once before
-        the scan of each walk, on the same thread; it may change what the module's names mean.
+        the scan of each walk, on the same thread; it may change what the module's
+        names mean.
     """
 
     name: str
