@@ -228,11 +228,8 @@ def run_by_hook(net: Gan) -> tuple[Any, Any]:
 def test_an_entry_without_value_is_named(keras: Any, said: Any) -> None:
     stop = keras.callbacks.EarlyStopping("d_loss", mode="min")
     words = r'`EarlyStopping` monitors "d_loss".*no value.*run_context\.session'
-    for guests, options in (
-        ([stop], {}),
-        ([stop], {"missing_metric": "warn"}),
-        ([], {}),
-    ):
+    cases: list[tuple[list[Any], Any]] = [([stop], "refuse"), ([stop], "warn")]
+    for guests, missing in (*cases, ([], "refuse")):
         with tf.Graph().as_default():
             net = gan(iterator())
             count, others = run_by_hook(net)
@@ -241,9 +238,9 @@ def test_an_entry_without_value_is_named(keras: Any, said: Any) -> None:
                 steps_per_epoch=3,
                 epochs=2,
                 logs={"d_loss": net.d_loss},
-                **options,
+                missing_metric=missing,
             )
-            if guests and not options:
+            if guests and missing == "refuse":
                 with pytest.raises(errors.UnknownMetricError, match=words):
                     until_stop(hooks, count)
             else:
