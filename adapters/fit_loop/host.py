@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from hookbridge import errors
 from hookbridge.adapters.fit_loop.installation import Installation
 from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
@@ -52,6 +53,7 @@ class FitHost(Host):
         # step runs under it, in `_eager_mode()`.
         self._outside: Any = None
         self._rate: Any = None
+        self._other_rates: list[Any] = []  # of optimizers beside `model.optimizer`
         self._graph: LiveGraph
         self._global_step: Any = None  # a `GlobalStep`, from `open` on
         # `{placeholder: value}` of the last step, for runs without a step.
@@ -89,11 +91,19 @@ class FitHost(Host):
         self._global_step = GlobalStep(model)
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
+        names = self.installation.step.names
+        rates = live_variables.learning_rates(model)
+        if self.installation.mode is TRAIN and not names.is_eager:
+            rates = [rate for rate in rates if id(rate) in names.rates_read]
+            if not any(rate is self._rate for rate in rates):
+                self._rate = None
+        self._other_rates = [rate for rate in rates if rate is not self._rate]
         self._graph = LiveGraph(
-            self.installation.step.names,
+            names,
             live_variables.model_variables(model),
             self._global_step.variable,
             self._rate,
+            self._other_rates,
         )
         return int(self._global_step.value)
 
@@ -156,13 +166,26 @@ class FitHost(Host):
         """Which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
-        rate, tensors, graph = None, {}, self._graph
+        rate, others, tensors, graph = None, [], {}, self._graph
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
                 rate = (self._rate, index)
             elif tensor.op.name in graph.step_tensors:
                 tensors[graph.step_tensors[tensor.op.name].key] = index
-        return StepFeeds(rate, tensors)
+            elif (variable := graph.variable_of(tensor)) is not None:
+                if not any(variable.eager is each for each in self._other_rates):
+                    self._refuse_feed(variable.name)
+                others.append((variable.eager, index))
+        return StepFeeds(rate, tuple(others), tensors)
+
+    def _refuse_feed(self, name: str) -> NoReturn:
+        """Refuses a feed that the step would not see."""
+        raise errors.LiveSessionError(
+            f"A hook feeds `{name}:0`, the value of a variable, and the step of the "
+            "model reads the variable itself. Assign to it in `before_run`: "
+            "`variable.load(value, run_context.session)`.",
+            see="live session",
+        )
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         step, into_step = self.installation.step, self._into_step(program)
@@ -182,6 +205,13 @@ class FitHost(Host):
                 self._global_step.add(1)
         self._last_values.update(values)
         self._outputs = outputs
+        if into_step.rate is not None and id(self._rate) not in step.names.rates_read:
+            raise errors.LiveSessionError(
+                "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, and "
+                "the step, which runs eagerly, has not used this optimizer. Feed the "
+                "rate of an optimizer that it uses, by the name of its variable.",
+                see="live session",
+            )
         return fetched
 
     def stop(self) -> None:

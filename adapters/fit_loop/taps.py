@@ -20,6 +20,11 @@ from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.variables import (
+    components,
+    learning_rate_variable,
+    learning_rates,
+)
 from hookbridge.ground import patching
 
 _TAPPED = "hookbridge_tapped"
@@ -102,6 +107,7 @@ class StepTap:
             if self.counter is not None:
                 self.counter.assign_add(1)
             self._catalogue(short, loop_keys)
+            self._note_rates()
             self.hinted = self._keys_of_hints()
             self._first_replica = {
                 key: self._value(key, short)
@@ -116,6 +122,19 @@ class StepTap:
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
+
+    def _note_rates(self) -> None:
+        """Notes which learning rates the step reads: their handles are captured."""
+        if self._names.is_eager:
+            optimizer = getattr(self._model, "optimizer", None)
+            if self._spies.has_updated:
+                self._names.rates_read.add(id(learning_rate_variable(optimizer)))
+            return
+        graph = tf.compat.v1.get_default_graph()
+        captured = {id(outside) for outside, _ in getattr(graph, "captures", ())}
+        for rate in learning_rates(self._model):
+            if any(id(each.handle) in captured for each in components(rate)):
+                self._names.rates_read.add(id(rate))
 
     def _keys_of_hints(self) -> tuple[str, ...]:
         if self._names.is_eager:

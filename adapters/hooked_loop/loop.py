@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
@@ -23,6 +24,7 @@ from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
     not_the_end_of_data,
+    with_hook,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
@@ -43,6 +45,7 @@ class HookedLoop:
         self.is_over = False
         self.is_in_loop = is_running(host.model)
         self._monitored: Any = None
+        self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
         self._is_making = False
         _INNERMOST[host.model] = self
@@ -129,7 +132,11 @@ class HookedLoop:
         with self.host.hooks_run():
             for each in self.states:
                 each.before_step()
-            outputs = self.host.run(self._monitored)
+            try:
+                outputs = self.host.run(self._monitored)
+            except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
+                named = with_hook(e, self._members, self.host.session)
+                raise named from (None if named is e else e)
             return outputs, bool(self._monitored.should_stop())
 
     def _start(self) -> None:
@@ -140,8 +147,9 @@ class HookedLoop:
             refusals.check_start(guest, global_step)
         try:
             with host.hooks_run():
+                self._members = host.members(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=host, hooks=host.members(self.hooks)
+                    session_creator=host, hooks=self._members
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
