@@ -7,15 +7,14 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.ground import names
+from hookbridge.ground import names, own_files
 from hookbridge.ground.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
 USAGE = "[PAGE[#HEADING]]"
 EXAMPLE = "hookbridge docs hook-support.md#why-a-hook-is-refused"
 NOTE = "Without PAGE it prints the list of pages."
-# A link to docs/; a wheel has the pages themselves.
-FOLDER = Path(__file__).parent / "pages"
+FOLDER = own_files.find(Path(__file__).parent / "pages", "docs")
 
 
 def define_flags(parser: Parser) -> None:
