@@ -2,6 +2,6 @@
 
 Reading order: `pages`, `own_files`, `installed`, `extras`, `arguments`, `text_table`,
 `names`, `structures`, `whole_files`, `lazy`; `compat`, all that is private to
-TensorFlow and Keras; `patching`; `lifecycle`, what a guest must see; `validation`; `cluster` and
-`cluster_checks`, what TF_CONFIG says; `exit_codes`, `exit_threads`.
+TensorFlow and Keras; `patching`; `lifecycle`, what a guest must see; `validation`;
+`cluster` and `cluster_checks`, what TF_CONFIG says; `exit_codes`, `exit_threads`.
 """
