@@ -2,5 +2,5 @@
 
 Read in this order: `host`, `placement` (how it gets called) and `own_place` (the same
 in a loop of the user's own), `step` (the model's step, able to return step tensors)
-with `tapped_function`, `taps`, `spies` and `eager_step`.
+with `tapped_function`, `taps`, `batches`, `spies` and `eager_step`.
 """
