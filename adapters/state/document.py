@@ -15,6 +15,12 @@ from hookbridge.adapters.state import codec, storage
 from hookbridge.adapters.state.identity import Identity
 
 VERSION = 3
+# The oldest version that a release has written. Files of it and of all later ones
+# load; tests/adapters/state/released/ keeps files of each.
+OLDEST = 3
+# Version -> what makes of a document of this version one of the next. A new version
+# adds its predecessor here.
+STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
@@ -27,6 +33,9 @@ class Entry(NamedTuple):
 
     identity: Identity
     state: dict[str, Any]
+    # Whether the file has this state exactly as it was written: then a value may be of
+    # another kind than the attribute has now.
+    is_as_written: bool = False
 
 
 class Document(NamedTuple):
@@ -63,12 +72,25 @@ def write(prefix: str, name: str, state: Document) -> None:
         path = storage.arrays_path(prefix, name, document["arrays"])
         if not tf.io.gfile.exists(path):
             storage.write(path, data)
-    text = json.dumps(document, indent=1).encode()
+    text = _as_json(document)
     while len(text) > MOST_JSON_BYTES:
         _leave_out_largest(document["callbacks"])
-        text = json.dumps(document, indent=1).encode()
+        text = _as_json(document)
     storage.write(storage.json_path(prefix, name), text)
     storage.remove_unused(prefix, name, keep=path)
+
+
+def _as_json(document: dict[str, Any]) -> bytes:
+    """The text of a document; each callback's state gets a digest."""
+    for entry in document["callbacks"]:
+        entry["digest"] = _digest(entry["state"], document)
+    return json.dumps(document, indent=1).encode()
+
+
+def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
+    """The digest of one callback's state and of the arrays that it may refer to."""
+    text = json.dumps([state, document.get("arrays")], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:
@@ -93,25 +115,44 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 def read(prefix: str, name: str) -> Document:
     """Reads a state beside a checkpoint; a damaged file may raise anything."""
     path = storage.json_path(prefix, name)
-    document = json.loads(storage.read(path, MOST_JSON_BYTES).decode())
-    if document["version"] != VERSION:
-        raise ValueError(f"it has version {document['version']}, expected {VERSION}")
+    document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
     entries, loops = document["callbacks"], document["loops"]
     arrays = _arrays(document, prefix, name)
     decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
     return Document(
         int(document["step"]),
-        [_entry(each, decode) for each in entries],
+        [_entry(each, decode, document) for each in entries],
         [decode(loop) for loop in loops],
     )
 
 
-def _entry(entry: Any, decode: Callable[[Any], Any]) -> Entry:
+def _newest(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of any version that was released, in the form of the newest."""
+    version = int(document["version"])
+    if version > VERSION:
+        raise ValueError(
+            f"it has version {version}, written by a newer hookbridge; this one reads "
+            f"versions {OLDEST} to {VERSION}. Install the newer one to go on with it"
+        )
+    if version < OLDEST:
+        raise ValueError(
+            f"it has version {version}, which no release has written; expected "
+            f"{OLDEST} to {VERSION}"
+        )
+    for each in range(version, VERSION):
+        document = STEPS[each](document)
+    return document
+
+
+def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
+    """The state of one callback; raises if it has not the form of one."""
     state, values, key = entry["state"], entry.get("values", {}), entry.get("key")
     if not isinstance(state, dict) or not isinstance(values, dict):
         raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
     identity = Identity(str(entry["class"]), None if key is None else str(key), values)
-    return Entry(identity, {str(k): decode(v) for k, v in state.items()})
+    is_as_written = entry.get("digest") == _digest(state, document)
+    values_now = {str(k): decode(v) for k, v in state.items()}
+    return Entry(identity, values_now, is_as_written)
 
 
 def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def start(values: Values, *, is_dry: bool = False, **options: Any) -> Callable[[
         **options,
     )
     if is_dry:
-        from hookbridge.old_programs.run.joining.sites import tell
+        from hookbridge.old_programs.run.dry_run import tell
 
         code = tell(launch)
         return lambda: code

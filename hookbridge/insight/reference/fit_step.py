@@ -37,7 +37,8 @@ class FitStep:
             raise errors.RefusedError(
                 f"`hb.recorder` cannot record a `fit` with steps_per_execution="
                 f"{several}: one call makes several steps, and only the last one is "
-                "seen. Instead, compile the model with `steps_per_execution=1`."
+                "seen. Instead, compile the model with `steps_per_execution=1`.",
+                see="reference runs",
             )
         self._graph = graph
         names = [name for name, kind, _ in self.variables() if kind == "weight"]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import learning_rate, logs, optimizers
+from hookbridge.adapters.session_graph import (
+    estimator_stack,
+    learning_rate,
+    logs,
+    optimizers,
+)
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.adapters.session_graph import variables as graph_variables
-from hookbridge.ground import compat
 
 v1 = tf.compat.v1
 
@@ -32,7 +37,7 @@ class GraphStep:
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._loss = logs.find_loss(graph)
-        self._names = _batch_names()
+        self._names = estimator_stack.input_names()
         self._steps: graph_steps.StepGraph | None = None
         self._fetches: dict[int, dict[str, Any]] = {}
         self._kept: list[Any] = []
@@ -86,8 +91,11 @@ class GraphStep:
             name: [_before_clipping(tensors[0]), *tensors[1:]]
             for name, tensors in applied.items()
         }
-        if self._loss is not None and _is_computed(self._loss, step.ops):
-            fetches["loss"] = self._loss
+        loss = self._loss
+        if loss is None or not _is_computed(loss, step.ops):
+            loss = _trained_loss(self._graph, step.ops)
+        if loss is not None:
+            fetches["loss"] = loss
         rates = learning_rate.find(self._graph)
         rates = [r for r in rates if r.update is None or r.update in step.ops]
         if len(rates) == 1:
@@ -100,7 +108,7 @@ class GraphStep:
             if isinstance(tensor, tf.Tensor)
             and tensor.shape.rank == 0
             and tensor.dtype.base_dtype.is_floating
-            and tensor is not self._loss
+            and tensor is not loss
         }
         return fetches
 
@@ -119,19 +127,6 @@ class GraphStep:
                 if tensor.dtype.base_dtype not in (tf.resource, tf.variant):
                     own = tensor.name.removesuffix(":0")
                     yield self._names.get(tensor.name, own), tensor
-
-
-def _batch_names() -> dict[str, str]:
-    """The names that an Estimator's features and labels have in its `model_fn`."""
-    held = compat.running_locals("estimator_data")
-    names: dict[str, str] = {}
-    for part in ("features", "labels") if held else ():
-        value = held[part] if held else None
-        entries = value.items() if isinstance(value, Mapping) else [("", value)]
-        for key, tensor in entries:
-            if isinstance(tensor, tf.Tensor):
-                names[tensor.name] = f"{part}/{key}" if key else part
-    return names
 
 
 def _applied(op: Any) -> tuple[str, list[Any]]:
@@ -161,6 +156,23 @@ def _before_clipping(tensor: Any) -> Any:
         same = [t for t in inputs if t.shape.as_list() == each.shape.as_list()]
         todo = [*(t for t in same if t.name not in visited), *todo]
     return tensor
+
+
+def _trained_loss(graph: Any, ops: Any) -> Any:
+    """The only number whose gradients a step computes, or None.
+
+    `tf.gradients` begins with ones, and names what it makes of them by the loss.
+    """
+    found = set()
+    for op in ops:
+        if op.name.rpartition("/")[2].startswith("grad_ys_"):
+            scope = op.name.rpartition("/")[0]
+            for user in op.outputs[0].consumers():
+                name = user.name.removeprefix(f"{scope}/").partition("_grad/")[0]
+                with contextlib.suppress(KeyError, ValueError):
+                    found.add(graph.get_tensor_by_name(f"{name}:0").ref())
+    losses = [ref.deref() for ref in found]
+    return losses[0] if len(losses) == 1 and losses[0].shape.rank == 0 else None
 
 
 def _is_computed(tensor: Any, ops: Any) -> bool:
