@@ -92,7 +92,8 @@ def namespaces() -> Namespaces:
 def _check_installed() -> None:
     version = ".".join(map(str, compat.tf_version()))
     extras.check(
-        *(PACKAGE, "tf_keras"),
+        PACKAGE,
+        "tf_keras",
         user=f"`hb.estimator` on TensorFlow {version}",
         way_out="TensorFlow 2.15 has Estimator built in.",
     )

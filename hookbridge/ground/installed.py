@@ -7,8 +7,14 @@ from importlib import metadata
 
 # Distributions that hold the package `tensorflow`.
 TENSORFLOWS = (
-    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
-    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
+    "tensorflow",
+    "tensorflow-cpu",
+    "tf-nightly",
+    "tensorflow-intel",
+    "tensorflow-macos",
+    "tensorflow-rocm",
+    "tf-nightly-cpu",
+    "intel-tensorflow",
 )
 
 

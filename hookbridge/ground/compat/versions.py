@@ -19,7 +19,9 @@ LAST_WITH_KERAS2 = (2, 15)
 # (TensorFlow, package, its first version that fails, what fails).
 _TROUBLES = (
     (
-        *((2, 20), "protobuf", (7, 0)),
+        (2, 20),
+        "protobuf",
+        (7, 0),
         "`tf.io.write_graph`, and with it `CheckpointSaverHook`, ends in a TypeError",
     ),
 )
