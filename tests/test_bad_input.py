@@ -194,7 +194,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "whose scheme `ftp://` TensorFlow does not know; expected a folder": call(
         hb.callbacks.ModelUploader, "ftp://host/model"
     ),
-    r"logs\['loss'\]` is None; expected a tensor": lambda _: hb.as_hooks(
+    r"logs\['loss'\] is None; expected a tensor": lambda _: hb.as_hooks(
         [], logs={"loss": None}
     ),
     "returned '0.1' for step 0; expected a number": lambda _: session_ramp(
