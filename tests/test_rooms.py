@@ -19,9 +19,9 @@ ONE_TENSORFLOW = True
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
-    "adapters/fit_loop/placement.py": "`train_function`, where Keras files functions",
+    "adapters/fit_loop/installation.py": "`train_function`, where Keras files it",
     "adapters/fit_loop/host.py": "`stop_training`",
-    "adapters/fit_loop/step.py": "puts `train_function` back",
+    "adapters/fit_loop/step_function.py": "puts `train_function` back",
     "adapters/fit_loop/tapped_function.py": "puts `train_function` back",
     "adapters/graph_fit/host.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
@@ -70,7 +70,26 @@ def module_of(file: str) -> str:
 
 
 def test_no_import_circle(graph: dict[str, list[Import]]) -> None:
-    left = {name: {module for module, _ in found} for name, found in graph.items()}
+    needs = {name: {module for module, _ in found} for name, found in graph.items()}
+    assert not circle(needs), "modules that import each other"
+
+
+def test_no_circle_of_folders(graph: dict[str, list[Import]]) -> None:
+    """What a folder's `__init__` imports counts for the folder, if it is a room."""
+    packages = {name.rpartition(".")[0] for name in graph} - set(_HOUSES)
+    needs: dict[str, set[str]] = {}
+    for name, found in graph.items():
+        folder = name if name in packages else room_of(name)
+        folders = {m if m in packages else room_of(m) for m, _ in found}
+        needs.setdefault(folder, set()).update(folders - {folder})
+    # Errors name pages, and the package its public names; as in pyproject.toml.
+    needs["hookbridge.errors"].discard("hookbridge.ground")
+    needs["hookbridge"].clear()
+    assert not circle(needs), "folders that import each other"
+
+
+def circle(left: dict[str, set[str]]) -> list[str]:
+    """The names in circles of a graph, and those between two circles; changes it."""
     while free := [name for name, needs in left.items() if not needs & left.keys()]:
         for name in free:
             del left[name]
@@ -78,7 +97,7 @@ def test_no_import_circle(graph: dict[str, list[Import]]) -> None:
     while ends := [n for n in left if not any(n in needs for needs in left.values())]:
         for name in ends:
             del left[name]
-    assert not left, f"modules that import each other: {sorted(left)}"
+    return sorted(left)
 
 
 def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> None:
@@ -90,6 +109,33 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
         if room_of(importer) != room_of(module)
     ]
     assert not found
+
+
+def test_a_reading_order_names_the_files_of_its_room(repo_root: Path) -> None:
+    """The paragraph names each file and folder of the room, and nothing else.
+
+    Words in parentheses explain, and are not looked at.
+    """
+    wrong = []
+    for file, nodes in sources().items():
+        module = nodes[0]
+        if not file.endswith("__init__.py") or not isinstance(module, ast.Module):
+            continue
+        text = ast.get_docstring(module) or ""
+        order = re.search(r"(?:^|\n)(Reading order:|Read )(.+?)(\n\n|$)", text, re.S)
+        if order is None:
+            continue
+        words = re.sub(r"\([^)]*\)", "", order[2])
+        named = set(re.findall(r"`([a-z_0-9]+)`", words))
+        here = {
+            path.stem
+            for path in (repo_root / file).parent.iterdir()
+            if path.suffix == ".py" or (path / "__init__.py").exists()
+        } - {"__init__", "__main__"}
+        if here != named:
+            missing, unknown = sorted(here - named), sorted(named - here)
+            wrong.append(f"{file}: does not name {missing}, has no {unknown}")
+    assert not wrong, "\n".join(wrong)
 
 
 def sets_on_others(nodes: Nodes) -> list[str]:

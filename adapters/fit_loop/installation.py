@@ -1,0 +1,101 @@
+"""Puts a run in the place of the functions that the loops of a Keras model call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
+from hookbridge.ground import patching
+
+# Makes a loop's step with Keras's own `make`; returns None to take no part.
+MakeStep = Callable[[Mode, Callable[..., Any]], Any]
+
+
+class Installation:
+    """Gives Keras the function that its loop calls, for as long as a run goes on."""
+
+    def __init__(self, model: Any, loop: HookedLoop, make_step: MakeStep) -> None:
+        self.mode: Mode | None = None
+        self.step: Any = None
+        self._model = model
+        self._loop = loop
+        self._make_step = make_step
+        self._own: Any = None
+        self._makers = {mode: getattr(model, mode.make) for mode in MODES}
+        self._methods = patching.InstanceMethods(
+            model, {mode.make: self._maker(mode) for mode in MODES}
+        )
+        self._methods.install()
+
+    def _maker(self, mode: Mode) -> Callable[..., Any]:
+        """A replacement for `model.make_<mode>_function`."""
+        original = self._makers[mode]
+
+        def make(force: bool = False) -> Any:
+            if self._loop.is_over:  # called through a saved reference
+                return original(force)
+            if self.mode is None:
+                if not self._begin(mode):
+                    return original(force)
+            elif mode is not self.mode:
+                return original(force)  # validation inside this fit
+            elif force or getattr(self._model, mode.function) is None:
+                # A callback has changed the step, for example which layers train.
+                setattr(self._model, mode.function, None)
+                self._build_step(mode)
+            return self._loop.call
+
+        return make
+
+    def _begin(self, mode: Mode) -> bool:
+        """Takes over the loop; returns whether the run wants it."""
+        try:
+            self._build_step(mode)
+        except BaseException:
+            self._loop.leave()
+            raise
+        if self.step is None:
+            return False
+        self.mode = mode
+        self._loop.note_begin(mode.name)
+        return True
+
+    def _build_step(self, mode: Mode) -> None:
+        self.step = self._make_step(mode, self._makers[mode])
+        if self.step is not None:
+            setattr(self._model, mode.function, self._loop.call)
+
+    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
+        """What Keras gets where a hook's error has ended the loop before its step."""
+        if is_first and self.mode is not PREDICT:
+            # Without logs, Keras 2 blames the input pipeline.
+            return self._model.get_metrics_result()
+        raise error
+
+    def suspend(self) -> None:
+        """Leaves the model to a loop inside this one."""
+        function = getattr(self.step, "kept", None)
+        self._own = getattr(self.step, "own", function)
+        if self.mode is not None:
+            setattr(self._model, self.mode.function, self._own)
+        self._methods.remove()
+
+    def resume(self) -> None:
+        self._methods.install()
+        mode, own = self.mode, self._own
+        if mode is None:
+            pass
+        elif own is not None and getattr(self._model, mode.function) is own:
+            setattr(self._model, mode.function, self._loop.call)
+        else:
+            self._build_step(mode)
+
+    def leave(self) -> None:
+        """Gives the model its own methods back."""
+        self._methods.remove()
+        if self.mode is not None:
+            # Keras drops this function when the step changes, as in `compile`.
+            function = getattr(self.step, "kept", None)
+            setattr(self._model, self.mode.function, function)

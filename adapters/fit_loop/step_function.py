@@ -1,0 +1,195 @@
+"""Keras's step function, able to return the tensors that hooks fetch.
+
+There is one variant per distinct set of fetches; `tapped_function` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop import eager_step
+from hookbridge.adapters.fit_loop.spies import GRADIENTS
+from hookbridge.adapters.fit_loop.tapped_function import (
+    NO_FEEDS,
+    SameIterator,
+    StepFeeds,
+    TappedFunction,
+    tapped_function,
+    with_rate,
+)
+from hookbridge.adapters.fit_loop.taps import StepTap, split
+from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.step_names import OUTPUTS
+from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.ground import compat
+from hookbridge.ground.structures import RecentlyUsed
+
+_BY_KEY = ("loss:", GRADIENTS)
+
+
+class KeptFunction:
+    """Keras's own function, as a model keeps it between two runs."""
+
+    def __init__(self, function: Any, step: StepFunction) -> None:
+        self._function = function
+        self.step = step
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+
+class StepFunction:
+    """Makes and keeps the variants of one model's step function.
+
+    They outlive a run: the model keeps them with its own function until `compile`, so
+    that the next loop with equal fetches traces nothing.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        mode: Mode,
+        make: Any,
+        likely: frozenset[str] = frozenset(),
+        owner: Any = None,
+    ) -> None:
+        self._model = model
+        self._owner = model if owner is None else owner
+        self._mode = mode
+        self._make = make
+        # These keys must be known before the trace: replicas sum the loss, and spies
+        # read the loss scale of gradients.
+        keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
+        self._keys = frozenset(keys)
+        self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
+        self._step = getattr(self._owner, mode.step)
+        self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
+        self.functions = RecentlyUsed()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._specs: Any = None
+        self.names = eager_step.names_for(self._model)
+        self._variants = RecentlyUsed()
+        self._tapped: dict[frozenset[str], TappedFunction] = {}
+        self._likely = self._keys
+        self._first = self._make_function(self._keys, self._hints)
+        is_tapped = bool(self._keys or self._hints)
+        self._bare = _untapped(self._without_dispatch(self._first), is_tapped)
+        self.kept = KeptFunction(_untapped(self._first.function, is_tapped), self)
+
+    def _make_function(
+        self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
+    ) -> TappedFunction:
+        tap = StepTap(
+            self._model, self._mode, self._step, sorted(keys), self.names, hints
+        )
+        tap.owner = self._owner
+        tap.counter = self._counter
+        function = tapped_function(self._owner, self._mode, self._make, tap, is_filed)
+        return TappedFunction(self._model, function, tap)
+
+    def _returning(self, keys: frozenset[str]) -> TappedFunction:
+        """A Keras function whose step returns at least the tensors of `keys`."""
+        if keys <= self._likely:
+            return self._first
+        if keys not in self._tapped:
+            self._tapped[keys] = self._make_function(keys, is_filed=False)
+        return self._tapped[keys]
+
+    def _without_dispatch(self, first: TappedFunction) -> Any:
+        """Keras's own function, called past the dispatch of `tf.function`."""
+        function, inner = first.function, first.inner
+        if inner is None:
+            return function
+        if inner is function:
+            return SameIterator(function)
+        # Keras 3.16 loops over a single step too, if there are several replicas.
+        replicas = self._model.distribute_strategy.num_replicas_in_sync
+        if max(self._model.steps_per_execution, replicas) > 1:
+            return function
+        # Keras 3 also asks whether the optional is empty: with one step per call it is
+        # not. The inner function stays Keras's, so that its errors read the same.
+        direct = SameIterator(inner)
+        return lambda *args: direct(*args).get_value()
+
+    @property
+    def steps_made(self) -> int:
+        """A count that each step raises by one; only for several steps per call."""
+        counter = self._counter
+        return as_int(self._model._train_counter if counter is None else counter)
+
+    def discover(self, *args: Any) -> None:
+        """Traces the step without running it and fills the catalogue."""
+        # Afterwards the variables of an unbuilt model or optimizer exist.
+        specs = tf.nest.map_structure(tf.type_spec_from_value, args)
+        if self._specs is not None and self._specs != specs:
+            in_its_place = getattr(self._owner, self._mode.function)
+            self._begin_anew()  # the catalogue has shapes of other data
+            setattr(self._owner, self._mode.function, in_its_place)
+        self._specs = specs
+        first = self._first
+        if first.inner is None:
+            eager_step.fill_names(self._model, self._mode, self.names)
+            return
+        with first.tap.tracing():
+            first.inner.get_concrete_function(*args)
+        self._likely = self._keys.union(first.tap.hinted)
+
+    def run(
+        self,
+        args: tuple[Any, ...],
+        program: SessionProgram,
+        feeds: Sequence[Any],
+        tapped: Mapping[str, str],
+        into_step: StepFeeds = NO_FEEDS,
+    ) -> tuple[Any, list[Any], dict[str, Any]]:
+        if program.is_empty and not tapped and into_step == NO_FEEDS:
+            return self._bare(*args), [], {}
+        rate = into_step.rate and into_step.rate[0]
+        key = (program.key, tuple(tapped.items()), id(rate))
+        variants = program.own_functions if program.is_of_session else self._variants
+        variant = variants.get(key)
+        if variant is None:
+            self.names.check_fed(into_step.tensors)
+            wanted = frozenset(k for k in tapped.values() if not self._is_output(k))
+            if into_step.tensors:  # the trace contains the feeds
+                function = self._make_function(wanted, is_filed=False)
+            else:
+                function = self._returning(wanted)
+            variant = function.variant(program, dict(tapped), into_step)
+            if into_step.rate is not None:
+                variant = with_rate(variant, *into_step.rate)
+            variants.add(key, variant, keep=(program, rate))
+        return variant(args, feeds)  # type: ignore[no-any-return]
+
+    def _is_output(self, key: str) -> bool:
+        """Whether Keras's function returns the tensor anyway."""
+        if self._owner is not self._model:
+            return False
+        if key.startswith(OUTPUTS):
+            return True
+        is_one = self._model.distribute_strategy.num_replicas_in_sync == 1
+        return is_one and key != "loss" and key in self.names.loop_keys
+
+
+def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
+    """A Keras function whose result has no tapped tensors."""
+    return (lambda *args: split(function(*args))[0]) if is_tapped else function
+
+
+def _needs_counter(model: Any) -> bool:
+    """Whether a call makes several steps and Keras does not count them."""
+    # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
+    # use the optimizer, and a loss scale may skip an update.
+    return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
+
+
+def _counter() -> Any:
+    # A graph of its own keeps the variable out of the strategy's scope.
+    with tf.Graph().as_default(), compat.private("eager_mode")():
+        return tf.Variable(0, dtype=tf.int64, trainable=False, name="steps_made")

@@ -1,0 +1,108 @@
+"""A batch-level Keras callback under `ParameterServerStrategy`."""
+
+from __future__ import annotations
+
+from functools import partial, partialmethod
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.guests.foreign import ForeignCallback
+from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server.host import ParameterServerHost
+from hookbridge.adapters.parameter_server.step_values import to_python
+from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
+
+
+def is_batch_level(guest: Guest) -> bool:
+    """Whether plain Keras refuses the callback under `ParameterServerStrategy`."""
+    # Keras refuses callbacks with batch methods that take converted logs.
+    if getattr(guest.item, "_supports_tf_logs", False):
+        # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
+        return guest.stock == LOSS_ONLY
+    return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
+
+
+class DeferredCallback(ForeignCallback):
+    """Delivers batch events of an unmodified callback in order, with real logs.
+
+    Keras refuses batch methods under `ParameterServerStrategy`, since a scheduled step
+    has no logs yet. Here both events of a batch come when its logs have arrived, after
+    those of the previous batch. Elsewhere every call is passed on.
+    """
+
+    def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
+        super().__init__(record)
+        self._self_max_lag = max_lag
+        self._self_host: Any = None
+
+    @property
+    def _supports_tf_logs(self) -> bool:
+        """Keras 2: whether the callback gets unconverted logs."""
+        return self._self_host is not None or bool(
+            getattr(self.guest, "_supports_tf_logs", False)
+        )
+
+    def set_model(self, model: Any) -> None:
+        """Called by Keras before it asks which callbacks take logs as tensors."""
+        if model is not None and refusals.uses_parameter_servers(model):
+            refusals.check_member(model, self.guest)
+            self._self_host = HookedLoop.join(model, ParameterServerHost).host
+            self._self_host.add_member(self._self_max_lag)
+        super().set_model(model)
+
+    # Keras calls these; the guest gets them when its turn and its logs have come.
+
+    def _before_batch(self, method: str, batch: int, logs: Any = None) -> None:
+        event = partial(getattr(self.guest, method), batch, logs)
+        if self._self_host is None:
+            event()
+        else:
+            self._self_host.events.before_batch(event)
+
+    def _after_batch(self, method: str, batch: int, logs: Any = None) -> None:
+        event, host = getattr(self.guest, method), self._self_host
+        if host is None:
+            event(batch, logs)
+        elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
+            host.events.after_batch(logs, partial(event, batch))
+        else:
+            host.events.flush()
+            event(batch, to_python(logs))
+
+    on_train_batch_begin = partialmethod(_before_batch, "on_train_batch_begin")
+    on_train_batch_end = partialmethod(_after_batch, "on_train_batch_end")
+    on_test_batch_begin = partialmethod(_before_batch, "on_test_batch_begin")
+    on_test_batch_end = partialmethod(_after_batch, "on_test_batch_end")
+    on_predict_batch_end = partialmethod(_after_batch, "on_predict_batch_end")
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.guest.on_epoch_end(epoch, self._settled(logs))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self.guest.on_train_end(self._settled(logs))
+        self._leave()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self.guest.on_test_end(self._settled(logs))
+        host = self._self_host
+        if host is not None and host.mode != "train":
+            self._leave()
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        self.guest.on_predict_end(logs)
+        self._leave()
+
+    def _settled(self, logs: Any) -> Any:
+        """Delivers all events held back, then returns the logs as Python numbers."""
+        if self._self_host is None:
+            return logs
+        self._self_host.events.flush()
+        return to_python(logs)
+
+    def _leave(self) -> None:
+        host, self._self_host = self._self_host, None
+        if host is not None:
+            host.member_ended()

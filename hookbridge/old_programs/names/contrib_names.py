@@ -1,0 +1,55 @@
+"""Where each name of `tf.contrib` is found today, and which names live.
+
+A name *lives* if something today can replace it; its *source* says where that is.
+
+A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
+`tf.compat.v1.estimator` had), `private` (a row of `hookbridge.ground.compat`) or `ours`
+(a module of the room `hookbridge/contrib/areas`). TensorFlow is not imported here.
+
+The sources are in data/names.json. The list of living names beside it is written by
+tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had.
+"""
+
+from __future__ import annotations
+
+from hookbridge.old_programs.names.target import DATA, table
+
+FILE = DATA / "contrib-1.15.json"
+# Area -> where its names are looked for, in this order.
+AREAS: dict[str, tuple[str, ...]] = {
+    area: tuple(sources) for area, sources in table("names")["contrib areas"].items()
+}
+# Names that are not where the rest of their area is. Classes of ours that derive from
+# Keras 2 or Estimator are among them: these are loaded only for who asks.
+NAMES: dict[str, str] = table("names")["contrib names"]
+
+
+def areas_above(path: str) -> bool:
+    """Whether a path is an area, or a module above an area or a name of `NAMES`."""
+    return not path or any(f"{n}.".startswith(f"{path}.") for n in (*AREAS, *NAMES))
+
+
+def names() -> dict[str, list[str]]:
+    """Area -> the names in it that live."""
+    listed: dict[str, list[str]] = table(FILE.stem)
+    return listed
+
+
+def lives(name: str) -> bool:
+    """Whether a name such as `tf.contrib.slim.conv2d` lives."""
+    path = name.removeprefix("tf.contrib").lstrip(".")
+    if areas_above(path):
+        return True
+    area, has_files, files = path.partition(".python.")
+    if has_files:
+        *_, near, last = ["", *files.split(".")]
+        # Any file of an area can be imported; each name in it is asked for by itself.
+        return (area in AREAS and last.islower()) or any(
+            f"{place}.{last}" in NAMES or last in names().get(place, ())
+            for place in (area, f"{area}.{near}")
+        )
+    parts = path.split(".")
+    return any(
+        parts[place] in names().get(".".join(parts[:place]), ())
+        for place in range(1, len(parts))
+    )

@@ -1,0 +1,204 @@
+"""What a rule is given: a module, what its names mean, and the changes of its text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from hookbridge.old_programs.names.resolution import Resolution, resolve
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.bound_names import as_v1, canonical
+from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
+from hookbridge.old_programs.rewriting.engine.results import Edit
+from hookbridge.old_programs.scanning.findings import Finding
+from hookbridge.old_programs.scanning.guests import Guests
+
+
+class Context:
+    """One rewrite of one module.
+
+    Attributes:
+      module: the code as the scan reads it.
+      place: where it stands in its program.
+      target: the names of the target TensorFlow.
+      findings: what the scan found in it.
+      codes: reason codes that the rules of this rewrite settle.
+      text: the old code.
+      parents: `{node: the node that holds it}`.
+      imports: what it imports, and what it has to import.
+      guests: the guest classes of this file and of others.
+      is_v1: whether `tensorflow` will be that of v1 in this module.
+      kept: names that keep their meaning, so that no rule renames their uses.
+      edits: what was done, in the order of the walk.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        place: Place,
+        target: Target,
+        guests: Mapping[str, str],
+        findings: Sequence[Finding],
+        codes: frozenset[str],
+    ) -> None:
+        self.module, self.place, self.target = module, place, target
+        self.findings, self.codes = findings, codes
+        self.text = module.text
+        self.parents = {
+            child: node for node in module.nodes for child in ast.iter_child_nodes(node)
+        }
+        self.imports = NeededImports(module, place.own)
+        self.guests = Guests([module], guests)
+        self.is_v1 = False
+        self.kept: set[str] = set()
+        self.edits: list[Edit] = []
+        self._changes: list[tuple[int, int, str]] = []
+        self._lines = split_lines(self.text)
+        self._starts = [0, *accumulate(map(len, self._lines))]
+        self._newline = "\r\n" if "\r\n" in self.text else "\n"
+
+    def keep_aliases(self) -> None:
+        """Notes aliases of names that change: only the alias changes, not its uses."""
+        names = self.module.names
+        for name in names.aliases:
+            outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
+            if outcome is not None and outcome.living and outcome.code in self.codes:
+                self.kept.add(name)
+
+    def meant(self, name: str) -> str:
+        """A canonical name, as one of v1 where the module will mean that."""
+        if not self.is_v1 or (self.target.has(name) and not self.target.has_v1(name)):
+            return name
+        return as_v1(name)
+
+    def name(self, node: ast.AST) -> str | None:
+        """The canonical dotted name that a node will mean, or None."""
+        name = self.module.names.of(node)
+        return None if name is None else self.meant(name)
+
+    def resolve(self, name: str) -> Resolution | None:
+        """What becomes of a canonical name in this file; None if the target has it."""
+        outcome = resolve(name, self.target)
+        if outcome is not None and outcome.code == "KERAS_PRIVATE":
+            # In a file of TensorFlow 1 the public Keras is that of v1.
+            return outcome._replace(living=self.meant(outcome.living))
+        return outcome
+
+    def is_part(self, node: ast.AST) -> bool:
+        """Whether a node is a part of a longer name."""
+        return isinstance(self.parents.get(node), ast.Attribute)
+
+    def living(self, node: ast.Attribute) -> Resolution | None:
+        """What becomes of an outermost dotted name, if a rename is enough."""
+        root = root_of(node)
+        is_kept = isinstance(root, ast.Name) and root.id in self.kept
+        if is_kept or self.is_part(node) or not isinstance(node.ctx, ast.Load):
+            return None
+        name = self.name(node)
+        if name is None or any(
+            f"{name}.".startswith(f"{own}.") for own in self.place.meaning.written
+        ):
+            return None
+        outcome = self.resolve(name)
+        return outcome if outcome is not None and outcome.living else None
+
+    def is_found(self, node: ast.expr, code: str) -> bool:
+        """Whether there is a finding with this code at the place of a node."""
+        place = *self.module.place(node.lineno), node.col_offset + 1
+        return any(
+            f.code == code and (f.cell, f.line, f.column) == place
+            for f in self.findings
+        )
+
+    def span(self, node: Any) -> tuple[int, int]:
+        """Where a node begins and ends in the text."""
+        first = self._offset(node.lineno, node.col_offset)
+        return first, self._offset(node.end_lineno, node.end_col_offset)
+
+    def _offset(self, line: int, column: int) -> int:
+        before = self._lines[line - 1].encode()[:column].decode()
+        return self._starts[line - 1] + len(before)
+
+    def code(self, node: ast.AST) -> str:
+        """The source of a node."""
+        first, end = self.span(node)
+        return self.text[first:end]
+
+    def replace(self, rule: str, node: ast.AST, text: str) -> bool:
+        """Gives a node another text; returns whether that was possible."""
+        return self.change(rule, node, self.span(node), text)
+
+    def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
+        """Gives a part of a node, or a place in it, another text."""
+        first, end = span
+        if any(first < e and f < end for f, e, _ in self._changes):
+            return False  # the next walk sees what is there then
+        if self._is_in_text(node) and self.code(node) != ast.unparse(node):
+            return False
+        self._changes.append((first, end, text))
+        self.note(rule, node, self.text[first:end], text)
+        return True
+
+    def _is_in_text(self, node: ast.AST) -> bool:
+        """Whether its place may be wrong, as in f-strings before Python 3.12."""
+        while not isinstance(node, ast.JoinedStr | ast.stmt) and node in self.parents:
+            node = self.parents[node]
+        return isinstance(node, ast.JoinedStr)
+
+    def note(self, rule: str, node: Any, old: str, new: str) -> None:
+        """Notes an edit."""
+        self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new))
+
+    def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
+        """Puts text before and after an expression."""
+        (first, end), code = self.span(node), self.code(node)
+        self._changes += [(first, first, before), (end, end, after)]
+        self.note(rule, node, code, f"{before}{code}{after}")
+
+    def replace_statement(
+        self, rule: str, node: ast.stmt, statements: Sequence[str]
+    ) -> None:
+        """Writes other statements in the place of one; without any, it goes.
+
+        Inside of a block `pass` stands for it.
+        """
+        first, end = self.span(node)
+        begin, after = self._starts[node.lineno - 1], self._starts[node.end_lineno or 0]
+        indent, rest = self.text[begin:first], self.text[end:after].strip()
+        is_alone = not indent.strip() and (not rest or rest.startswith("#"))
+        if statements:
+            between = f"{self._newline}{indent}" if is_alone else "; "
+            self.replace(rule, node, between.join(statements))
+        elif is_alone and isinstance(self.parents[node], ast.Module):
+            self.change(rule, node, (begin, after), "")
+        else:
+            self.replace(rule, node, "pass")
+
+    def comment(self, node: ast.AST, text: str) -> None:
+        """Puts a comment above the statement of a node, once."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        line, start = self._lines[node.lineno - 1], self._starts[node.lineno - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        change = start, start, f"{indent}{text}{self._newline}"
+        if change not in self._changes:
+            self._changes.append(change)
+
+    def result(self) -> str:
+        """The text with all changes."""
+        parts, last = [], 0
+        for first, end, text in sorted(self._changes, key=lambda change: change[:2]):
+            parts += [self.text[last:first], text]
+            last = end
+        return self.imports.add("".join([*parts, self.text[last:]]))
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """The first part of a dotted name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node

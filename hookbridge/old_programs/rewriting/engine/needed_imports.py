@@ -1,0 +1,157 @@
+"""Imports that rewritten code needs."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterable, Sequence
+
+from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
+from hookbridge.old_programs.reading.modules import Module, split_lines
+
+# Root of a dotted name -> module, and the name it is usually imported as.
+_USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
+
+
+def module_of(root: str) -> str:
+    """The module that the root of a living name means."""
+    return _USUAL.get(root, (root, root))[0]
+
+
+class NeededImports:
+    """What one module imports at its top level, and what it has to import.
+
+    `own` are the modules of its program that it imports.
+    """
+
+    def __init__(self, module: Module, own: Collection[str]) -> None:
+        names = module.names
+        self.bound = {
+            name: value
+            for name, value in names.bound.items()
+            if name in names.bound_here and name not in names.aliases
+        }
+        self._nodes = module.nodes
+        self._wanted: dict[str, str] = {}  # name -> module
+        self.first: list[str] = []  # lines that stand before every other import
+        # A call that stands after the import of TensorFlow, and before own modules.
+        self.switch = ""
+        self._own = own
+
+    def expression(self, living: str) -> str:
+        """How to write a living name (`tf.X`, `hookbridge.X`, ...) in this module."""
+        best, prefix = "", ""
+        for name, value in self.bound.items():
+            value = canonical(value)
+            is_root = value in ("tf", "tf.compat.v1")
+            if is_root or value.startswith(("hookbridge", "tf_slim")):
+                below = living == value or living.startswith(f"{value}.")
+                is_module = value.rpartition(".")[2].islower()
+                if below and is_module and len(value) > len(best):
+                    best, prefix = value, name
+        if best:
+            return f"{prefix}{living[len(best) :]}"
+        root, dot, rest = living.partition(".")
+        if hasattr(builtins, root):
+            return living
+        return f"{self.here(root)}{dot}{rest}"
+
+    def here(self, root: str) -> str:
+        """The top-level name of a module; the module is imported if it is not yet."""
+        module, name = _USUAL.get(root, (root, root))
+        for bound, value in (*self._wanted.items(), *self.bound.items()):
+            if value == module:
+                return bound
+        fields = ("id", "arg", "name", "asname")
+        taken = {getattr(node, field, "") for node in self._nodes for field in fields}
+        while name in taken:
+            name = f"{name}_"
+        self._wanted[name] = module
+        return name
+
+    def add(self, text: str) -> str:
+        """The text with the wanted lines added."""
+        if not (self._wanted or self.first or self.switch):
+            return text
+        body = ast.parse(text).body
+        imported = [_imported(statement) for statement in body]
+        text_first = body and isinstance(getattr(body[0], "value", None), ast.Constant)
+        start = _after("__future__", imported) or int(bool(text_first))
+        place = after = _after("tensorflow", imported, last=False) or start
+        lines = [(start, line) for line in self.first]
+        if self.first and start:
+            lines.insert(0, (start, ""))
+        own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
+        early = next(own, after)
+        if self.switch and early < after:
+            # The program's own modules may already use what is switched.
+            after = early
+            name = self.switch.partition(".")[0]
+            if not any(one.bound == name for held in imported[:early] for one in held):
+                module = self._wanted.pop(name, "") or self.bound[name]
+                lines.append((early, _line(name, module)))
+        place = min(place, _first_use(body, self._wanted))
+        lines += [(place, _line(*wanted)) for wanted in self._wanted.items()]
+        if self.switch:
+            lines.append((after, self.switch))
+        return _with_lines(text, body, lines)
+
+    def _is_own(self, one: Import) -> bool:
+        """Whether an import is one of another module of the program."""
+        return one.full.partition(".")[0] in ("", *self._own) or any(
+            name in self._own for name in (one.full, one.full.rpartition(".")[0])
+        )
+
+
+def _line(name: str, module: str) -> str:
+    parent, _, last = module.rpartition(".")
+    if name == module:
+        return f"import {module}"
+    if name == last and parent:
+        return f"from {parent} import {last}"
+    return f"import {module} as {name}"
+
+
+def _imported(statement: ast.stmt) -> list[Import]:
+    """What a statement at the top imports."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return []
+    return [one for node in ast.walk(statement) for one in imports(node)]
+
+
+def _after(
+    package: str, imported: Iterable[Sequence[Import]], last: bool = True
+) -> int:
+    """The number of the statement after the imports of a package, or the first one."""
+    places = [
+        number
+        for number, held in enumerate(imported, 1)
+        if any(one.full.startswith(package) for one in held)
+    ]
+    return places[-1 if last else 0] if places else 0
+
+
+def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:
+    """The number of the first statement that has one of the names."""
+    for number, statement in enumerate(body):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in names:
+                return number
+    return len(body)
+
+
+def _with_lines(
+    text: str, body: Sequence[ast.stmt], lines: Iterable[tuple[int, str]]
+) -> str:
+    """The text with lines before statements, by their numbers."""
+    rows = split_lines(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if rows and not rows[-1].endswith("\n"):
+        rows[-1] += newline
+    first = [n for s in body[:1] for n in (s, *getattr(s, "decorator_list", []))]
+    top = min((node.lineno - 1 for node in first), default=len(rows))
+    # Of two lines for one place the earlier one is put in front of the later one.
+    for number, line in sorted(lines, key=lambda pair: pair[0])[::-1]:
+        row = (body[number - 1].end_lineno or 0) if number else top
+        rows.insert(row, f"{line}{newline}")
+    return "".join(rows)

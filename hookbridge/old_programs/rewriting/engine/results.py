@@ -1,0 +1,153 @@
+"""What a rewrite returns: the new text with comments, and each edit of it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.scanning.findings import Finding
+
+MARK = "# TODO(hookbridge):"
+# The code runs on the target as it is, or hookbridge carries it.
+_SILENT = frozenset({"fine", "bridge"})
+# Nobody can tell from a list whether a private name is still there.
+_UNCERTAIN = frozenset({"PRIVATE"})
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One place that a rule changed."""
+
+    rule: str
+    # 1-based line of the old text; an edit that another edit made possible has the line
+    # of the text after that one.
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Todo:
+    """One comment for a place that no rule could rewrite."""
+
+    line: int  # 1-based line of the new text that the comment stands above
+    code: str
+    reason: str  # what is to be done
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The result of one rewrite.
+
+    Attributes:
+      before: the old text.
+      source: the new text; equal to `before` if there is nothing to do.
+      edits: what was changed, by line.
+      todos: what is left to a person, with comments in the new text.
+    """
+
+    before: str
+    source: str
+    edits: tuple[Edit, ...] = ()
+    todos: tuple[Todo, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the new text differs from the old one."""
+        return self.source != self.before
+
+    def diff(self, name: str) -> str:
+        """The change as a unified diff.
+
+        Args:
+          name: the file's name in the head of the diff.
+        """
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.source.splitlines(keepends=True),
+            f"a/{name}",
+            f"b/{name}",
+        )
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in lines
+        )
+
+
+def comment(code: str, reason: str) -> str:
+    """The line that says what is to be done."""
+    return f"{MARK} {code} {reason}"
+
+
+def is_left(finding: Finding) -> bool:
+    """Whether a person has to do something about a finding."""
+    return finding.verdict not in _SILENT and finding.code not in _UNCERTAIN
+
+
+def with_comments(module: Module, findings: Iterable[Finding]) -> str:
+    """The text of a module with a comment above each statement that has a finding."""
+    lines = split_lines(module.text)
+    wanted: dict[int, list[str]] = {}
+    starts: list[int] = []
+    for finding in findings:
+        if not is_left(finding):
+            continue
+        starts = starts or _starts(module.nodes)
+        found_at = module.line(finding.cell, finding.line)
+        line = max((s for s in starts if s <= found_at), default=min(starts))
+        way = f" -> {finding.way_out}" if finding.way_out else ""
+        reason = f"{finding.name}: {finding.message}{way}"
+        held = wanted.setdefault(line, [])
+        if (one := comment(finding.code, reason)) not in held:
+            held.append(one)
+    for line in sorted(wanted, reverse=True):
+        place = line - 1
+        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip(" \t\f"))]
+        newline = re.search(r"[\r\n]*$", lines[place])
+        end = (newline[0] if newline else "") or "\n"
+        there = _comments_above(lines, place)
+        fresh = [one for one in wanted[line] if _key(one) not in there]
+        lines[place:place] = [f"{indent}{one}{end}" for one in fresh]
+    return "".join(lines)
+
+
+def comments_of(text: str) -> tuple[Todo, ...]:
+    """The comments of a text."""
+    todos = []
+    for number, line in enumerate(split_lines(text), start=1):
+        mark, _, rest = line.strip().partition(MARK)
+        if rest and not mark:
+            code, _, reason = rest.strip().partition(" ")
+            todos.append(Todo(number, code, reason))
+    return tuple(todos)
+
+
+def _starts(nodes: Iterable[ast.AST]) -> list[int]:
+    """First lines of statements, decorators included."""
+    lines = []
+    for node in nodes:
+        if isinstance(node, ast.stmt):
+            above = getattr(node, "decorator_list", [])
+            lines.append(min([node.lineno, *(d.lineno for d in above)]))
+    return lines
+
+
+def _key(comment: str) -> tuple[str, str]:
+    """What two rewrites call the same: the code, and the last part of the name.
+
+    The name's module may have another name once other files are rewritten.
+    """
+    code, _, reason = comment.removeprefix(MARK).strip().partition(" ")
+    return code, reason.partition(": ")[0].rpartition(".")[2]
+
+
+def _comments_above(lines: list[str], place: int) -> set[tuple[str, str]]:
+    keys = set()
+    while place > 0 and lines[place - 1].lstrip().startswith("#"):
+        place -= 1
+        keys.add(_key(lines[place].strip()))
+    return keys

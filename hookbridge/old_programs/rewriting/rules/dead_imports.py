@@ -1,0 +1,111 @@
+"""Imports of dead names; the names that they bind stay, so the code below does too."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+
+NAME = "imports"
+# Below these no `from X import` works: Python's import system has no such modules.
+_NO_MODULES = (
+    *("hookbridge.estimator.v1", "hookbridge.estimator.experimental"),
+    *("hookbridge.estimator.export", "hookbridge.contrib"),
+)
+
+
+def lines_for(one: Import, context: Context) -> list[str] | None:
+    """The lines that replace one name of an import; None leaves it as it is."""
+    full = context.meant(canonical(one.full))
+    become = None if one.bound == "*" else context.resolve(full)
+    if become is None:
+        return None
+    is_kept = full.startswith("tf.contrib") or become.code == "LOST_NAME"
+    if is_kept and id(one.node) in context.module.guarded:
+        return None
+    if isinstance(one.node, ast.Import) and one.alias.asname is None:
+        # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
+        return ["import tensorflow"] if one.bound == "tensorflow" else None
+    is_carried = become.living.startswith("hookbridge.contrib")
+    if become.living and not is_carried:
+        if become.living == full:
+            return None
+        return _lines(one.bound, become.living, context)
+    if _all_uses_are_renamed(one.bound, context):
+        return []
+    return _lines(one.bound, become.living, context) if is_carried else None
+
+
+def _lines(bound: str, name: str, context: Context) -> list[str]:
+    """Lines that bind a name to a living one."""
+    parent, _, last = name.rpartition(".")
+    if hasattr(builtins, name):
+        return [] if bound == name else [f"{bound} = {name}"]
+    if not parent:
+        return [f"import {name}" if bound == name else f"import {name} as {bound}"]
+    root, dot, rest = parent.partition(".")
+    if parent.startswith(_NO_MODULES):
+        return [f"{bound} = {context.imports.here('hookbridge')}{dot}{rest}.{last}"]
+    tail = "" if bound == last else f" as {bound}"
+    return [f"from {module_of(root)}{dot}{rest} import {last}{tail}"]
+
+
+def _all_uses_are_renamed(bound: str, context: Context) -> bool:
+    """Whether nothing needs an imported name once the rules have renamed its uses."""
+    is_used = False
+    for node in context.module.nodes:
+        if isinstance(node, ast.Name) and node.id == bound:
+            is_used = True
+            use: ast.AST = node
+            while context.is_part(use):
+                use = context.parents[use]
+            new = context.living(use) if isinstance(use, ast.Attribute) else None
+            if new is None or new.code not in context.codes:
+                return False
+    return is_used
+
+
+def prepare(context: Context) -> None:
+    """Notes which names keep their meaning, so that no rule renames their uses."""
+    bound = context.imports.bound
+    for one in (one for node in context.module.nodes for one in imports(node)):
+        lines, full = lines_for(one, context), canonical(one.full)
+        if lines is None:
+            if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
+                context.kept.add(one.bound)
+        elif lines and lines != [f"import {one.bound}"]:
+            context.kept.add(one.bound)
+            new = resolve(context.meant(full), context.target)
+            if new is not None and one.bound in bound:
+                bound[one.bound] = new.living
+        elif not lines:
+            bound.pop(one.bound, None)
+
+
+def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
+    """Replaces one import."""
+    pairs = [(one, lines_for(one, context)) for one in imports(node)]
+    if all(lines is None for _, lines in pairs):
+        return
+    lines = [line for _, held in pairs for line in held or ()]
+    staying = [one.alias for one, held in pairs if held is None]
+    if staying:
+        rest: ast.stmt = ast.Import(staying)
+        if isinstance(node, ast.ImportFrom):
+            rest = ast.ImportFrom(node.module, staying, 0)
+        lines.insert(0, ast.unparse(rest))
+    context.replace_statement(NAME, node, list(dict.fromkeys(lines)))
+
+
+RULE = RewriteRule(
+    name=NAME,
+    summary="Imports of names that died import the living ones.",
+    nodes=(ast.Import, ast.ImportFrom),
+    apply=apply,
+    prepare=prepare,
+)

@@ -1,0 +1,50 @@
+"""Names that died become the living ones; `resolve` knows what becomes of a name."""
+
+from __future__ import annotations
+
+import ast
+
+from hookbridge.old_programs.reading.bound_names import canonical
+from hookbridge.old_programs.rewriting.engine.context import Context, root_of
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+
+NAME = "names"
+CODES = (
+    *("ESTIMATOR", "ESTIMATOR_PRIVATE", "HOOK_NAME", "CONTRIB", "TUTORIALS"),
+    *("SLIM_BROKEN", "KERAS_PRIVATE", "V1_NAME", "LOST_NAME"),
+)
+
+
+def apply(node: ast.Attribute, context: Context) -> None:
+    """Changes an outermost dotted name."""
+    outcome = context.living(node)
+    if outcome is None or outcome.code not in CODES:
+        return
+    text = _by_own_import(node, outcome.living, context)
+    text = text or context.imports.expression(outcome.living)
+    if text != ast.unparse(node):
+        context.replace(NAME, node, text)
+
+
+def _by_own_import(node: ast.Attribute, living: str, context: Context) -> str:
+    """The living name, by an import inside a function; empty for any other import.
+
+    The program may run without TensorFlow until it calls such a function.
+    """
+    root = root_of(node)
+    module = context.name(root)
+    if module is None or not living.startswith(f"{module}."):
+        return ""
+    name = ast.unparse(root)
+    if canonical(context.imports.bound.get(name, "")) == module:
+        return ""
+    return name + living[len(module) :]
+
+
+RULE = RewriteRule(
+    name=NAME,
+    summary="Names that died become the living ones.",
+    nodes=(ast.Attribute,),
+    apply=apply,
+    codes=CODES,
+)

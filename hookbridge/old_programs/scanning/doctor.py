@@ -1,0 +1,140 @@
+"""What a program needs that the installed TensorFlow lacks, and who can mend it.
+
+Nothing is run and TensorFlow is not imported: the files are parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import itertools
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from hookbridge.ground import compat
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.bound_names import imports
+from hookbridge.old_programs.reading.imports import folders_above
+from hookbridge.old_programs.reading.libraries import old_libraries
+from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.reading.programs import Programs, read_programs
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.old_programs.scanning.scan import lacks
+
+COLUMNS = 100
+FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
+
+
+@dataclass(frozen=True)
+class Diagnoses:
+    """What the programs in some files need, and what they import in vain."""
+
+    target: str  # the TensorFlow that the program has to run on
+    files: int  # number of files that were read
+    # The places by file and line; those that are left to a person come first.
+    found: tuple[Finding, ...]
+    unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
+    absent: tuple[str, ...] = ()  # modules that the programs import, not installed
+
+    @property
+    def left(self) -> int:
+        """Number of places and files that are left to a person."""
+        return sum(bool(one.person) for one in self.found) + len(self.unread)
+
+
+def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
+    """Lists what the programs in files and folders need and the target lacks.
+
+    The modules of a program that its files import are read, as `run` reads them.
+    """
+    names = Target(target)
+    programs, unread = read_programs(paths)
+    needs = [
+        finding
+        for module in programs.modules
+        for finding in lacks(module, programs.place(module), names)
+    ]
+    needs += _old_libraries(programs)
+    needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
+    absent = tuple(sorted(set(_absent(programs))))
+    return Diagnoses(target, len(programs.modules), tuple(needs), tuple(unread), absent)
+
+
+def _absent(programs: Programs) -> Iterator[str]:
+    """Modules that are neither installed nor in the folders of their program."""
+    for module in programs.modules:
+        for node in module.nodes:
+            for name in () if id(node) in module.guarded else _packages(node):
+                is_own = any(
+                    os.path.exists(os.path.join(folder, name + end))
+                    for folder in folders_above(module.file)
+                    for end in ("", ".py")
+                )
+                is_loaded = is_own or name in sys.modules
+                if not is_loaded and importlib.util.find_spec(name) is None:
+                    yield name
+
+
+def _old_libraries(programs: Programs) -> Iterator[Finding]:
+    """A finding for each installed package that means TensorFlow 1, at its import."""
+    way = "a package for TensorFlow 2, or its code in the program"
+    for module in programs.modules:
+        for name, use in old_libraries(module):
+            nodes = (n for n in module.nodes if name in _packages(n))
+            for node in itertools.islice(nodes, 1):
+                yield finding_at(module, node, "OLD_LIBRARY", f"{name} ({use})", way)
+
+
+def _packages(node: ast.AST) -> set[str]:
+    return {one.full.partition(".")[0] for one in imports(node)} - {""}
+
+
+def as_json(diagnoses: Diagnoses) -> str:
+    """The diagnoses as JSON, indented."""
+    findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnoses.found]
+    rest = {**asdict(diagnoses), "found": findings, "left": diagnoses.left}
+    return json.dumps(rest, indent=2)
+
+
+def as_text(diagnoses: Diagnoses) -> str:
+    """The diagnoses by what is said of them, each with its places, in 100 columns."""
+    lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
+    troubles = compat.known_troubles(compat.installed_versions())
+    for trouble in troubles:
+        lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
+    lines += [
+        f"This machine: the program imports {name}, which is not installed."
+        for name in diagnoses.absent
+    ]
+    places: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for one in diagnoses.found:
+        file = f"{one.file}:cell {one.cell}" if one.cell else one.file
+        by_file = places.setdefault((one.name, one.run, one.migrate, one.person), {})
+        by_file.setdefault(file, []).append(str(one.line))
+    for (name, run, migrate, person), by_file in places.items():
+        lines.append(name)
+        files = (f"{f}:{', '.join(dict.fromkeys(n))}" for f, n in by_file.items())
+        titles = {"in": "; ".join(files), "run": run, "migrate": migrate, "you": person}
+        for title, text in titles.items():
+            lines += textwrap.wrap(
+                text,
+                COLUMNS,
+                initial_indent=f"    {title:9}",
+                subsequent_indent=" " * 13,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    for unread in diagnoses.unread:
+        lines.append(f"{unread.file}  could not be read: {unread.reason}")
+    if diagnoses.left:
+        lines.append(f"{diagnoses.left} of the places are left to a person.")
+    else:
+        verdict = "left to a person" if diagnoses.found else "missing"
+        names = " and ".join(diagnoses.absent)
+        once = f", once {names} can be imported" if names else ""
+        lines.append(f"Nothing is {verdict}{once}.")
+    return "\n".join(lines)

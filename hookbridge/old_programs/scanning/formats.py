@@ -1,0 +1,98 @@
+"""A report as text, JSON, SARIF or HTML."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from hookbridge import __version__
+from hookbridge.insight.report.page import page, table
+from hookbridge.old_programs.scanning.findings import CODES, Report
+
+# Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
+_VERDICTS = {
+    "manual": ("a person has to do it", "error"),
+    "assisted": ("the way out is known; a person checks it", "warning"),
+    "bridge": ("hookbridge carries it at run time", "note"),
+    "auto": ("a plain rename", "warning"),
+    "fine": ("runs as it is", "none"),
+}
+
+
+def as_text(report: Report) -> str:
+    """Counts, then the findings, worst first, each with its way out."""
+    lines = [f"{report.files} files read; target TensorFlow {report.target}."]
+    counts = {verdict: count for verdict, count in report.verdicts.items() if count}
+    for verdict, count in counts.items():
+        lines.append(f"{count:6} {verdict:<9} {_VERDICTS[verdict][0]}")
+    for verdict in counts:
+        findings = [f for f in report.findings if f.verdict == verdict]
+        codes = Counter(f.code for f in findings)
+        lines += ["", f"{verdict}: {_VERDICTS[verdict][0]}"]
+        lines.append("  " + ", ".join(f"{c} {n}" for c, n in codes.most_common()))
+        for f in findings:
+            lines.append(f"  {f.place}  {f.code}  {f.name}")
+            lines.append(f"      {f.message} -> {f.way_out}")
+    if report.unread:
+        lines += ["", f"{len(report.unread)} files could not be read:"]
+        lines += [f"  {u.file}: {u.reason}" for u in report.unread]
+    if not report.findings and not report.unread:
+        lines.append("Nothing found.")
+    return "\n".join(lines)
+
+
+def as_json(report: Report) -> str:
+    """The report as JSON, indented."""
+    return json.dumps(report.to_json(), indent=2)
+
+
+def as_html(report: Report) -> str:
+    """The report as a page that needs no other files: counts, then the findings."""
+    counts = [(str(n), v, _VERDICTS[v][0]) for v, n in report.verdicts.items() if n]
+    rows = [
+        (f.place, f.verdict, f.code, f"{f.name}: {f.message}", f.way_out)
+        for f in report.findings
+    ]
+    parts = [table(counts), "<h2>Findings</h2>"]
+    parts.append(table(rows, ("place", "verdict", "code", "what", "way out")))
+    if report.unread:
+        unread = [(u.file, u.reason) for u in report.unread]
+        parts += ["<h2>Files that could not be read</h2>", table(unread)]
+    title = f"What {report.files} files need on TensorFlow {report.target}"
+    return page(title, parts)
+
+
+def as_sarif(report: Report) -> str:
+    """The report as SARIF 2.1.0, for code hosts and editors."""
+    results = []
+    for f in report.findings:
+        text, level = f"{f.message} Way out: {f.way_out}", _VERDICTS[f.verdict][1]
+        region = {"startLine": f.line, "startColumn": f.column}
+        results.append(_result(f.code, level, f"{f.name}: {text}", f.file, region))
+    # A file that could not be read is an error in its first line.
+    rules = {name: code.message for name, code in CODES.items()}
+    rules["UNREAD"] = "The file could not be read."
+    for unread in report.unread:
+        first = {"startLine": 1}
+        results.append(_result("UNREAD", "error", unread.reason, unread.file, first))
+    driver = {
+        "name": "hookbridge",
+        "version": __version__,
+        "rules": [
+            {"id": name, "shortDescription": {"text": rules[name]}}
+            for name in sorted(rules)
+        ],
+    }
+    run = {"tool": {"driver": driver}, "results": results}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _result(
+    code: str, level: str, text: str, file: str, region: dict[str, int]
+) -> dict[str, Any]:
+    place = {"artifactLocation": {"uri": file.replace("\\", "/")}, "region": region}
+    locations = [{"physicalLocation": place}]
+    found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
+    return {**found, "message": {"text": text}}

@@ -1,0 +1,204 @@
+"""Classes of guests, each with a fingerprint, and the places that take guests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+
+HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
+_KERAS = ("tensorflow", "keras", "tf_keras")
+_OF_HOOKS = ("tensorflow", "tensorflow_estimator", "hookbridge")
+_HOOKS = ("Hook", "_hook")  # classes, and functions that make one
+_WRITERS = frozenset(
+    {"FileWriter", "open", "GFile", "makedirs", "add_summary", "save", "dump", "write"}
+)
+HOOK_ARGUMENTS = (
+    *("hooks", "chief_only_hooks", "training_hooks", "training_chief_hooks"),
+    *("evaluation_hooks", "prediction_hooks", "saving_listeners"),
+)
+# Calls that take hooks by position, or make one.
+_TAKERS = ("make_session_run_hook", "model_to_estimator")
+SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
+KERAS_LOOPS = ("fit", "fit_generator", "evaluate", "predict")
+_TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
+_UPDATES = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
+_OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
+
+
+class Guests:
+    """Which classes of some modules are guests; subclasses are followed across files.
+
+    `others` has `{dotted name of a class: kind}` of guest classes in other modules.
+    """
+
+    def __init__(
+        self, modules: Iterable[Module], others: Mapping[str, str] | None = None
+    ) -> None:
+        self.kinds = dict(others or {})
+        self.classes = [
+            (module, node)
+            for module in modules
+            for node in module.nodes
+            if isinstance(node, ast.ClassDef)
+        ]
+        before = -1
+        while before < len(self.kinds):  # a base class may come after its subclasses
+            before = len(self.kinds)
+            for module, node in self.classes:
+                self._add(module, node)
+
+    def _add(self, module: Module, node: ast.ClassDef) -> None:
+        """Notes a class if one of its bases is a guest class."""
+        for base in node.bases:
+            own = base.id if isinstance(base, ast.Name) else ""
+            kind = self.kind(module.names.raw(base), f"{module.dotted}.{own}")
+            if kind is not None:
+                self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
+
+    def kind(self, dotted: str | None, own: str = "") -> str | None:
+        """ "hook", "listener" or "callback" for a class or a function that makes one.
+
+        `dotted` is its name as imported, `own` that of a class of the module itself.
+        None where it is not certain.
+        """
+        if dotted is None:
+            return self.kinds.get(own)
+        place, _, last = dotted.rpartition(".")
+        root = place.partition(".")[0]
+        if last == "CheckpointSaverListener":
+            return "listener"
+        if last == "SessionRunHook" or (root in _OF_HOOKS and last.endswith(_HOOKS)):
+            return "hook"
+        if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
+            return "callback"
+        names = (n for n in self.kinds if f".{n}".endswith(f".{dotted}"))
+        return self.kinds.get(next(names, ""))
+
+
+def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
+    """The guest classes of some modules."""
+    for module, node in guests.classes:
+        kind = guests.kinds.get(f"{module.dotted}.{node.name}")
+        if kind is None or module not in modules:
+            continue
+        details = {"kind": kind, **fingerprint(node)}
+        code, way = "HOOK_CLASS", "`hb.as_callbacks(...)`"
+        if kind == "callback":
+            code, way = "CALLBACK_CLASS", "`hb.as_hooks(...)`"
+        elif kind == "listener":
+            way = f"goes with its CheckpointSaverHook through {way}"
+        elif details["adds_ops"]:
+            way += "; what `begin` adds is made on the live graph"
+        yield finding_at(module, node, code, node.name, way, details=details)
+
+
+def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
+    """What a guest class does, as far as its source shows."""
+    methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
+    inside = [n for method in methods.values() for n in ast.walk(method)]
+    attributes = {n.attr for n in inside if isinstance(n, ast.Attribute)}
+    calls = [n for n in inside if isinstance(n, ast.Call)]
+    called = {last_name(call.func) for call in calls}
+    words = {keyword.arg for call in calls for keyword in call.keywords}
+    asks = [call for call in calls if last_name(call.func) == "SessionRunArgs"]
+    asked = {keyword.arg for call in asks for keyword in call.keywords}
+    texts = [n.value for n in inside if isinstance(n, ast.Constant)]
+    return {
+        "methods": [n for n in methods if n in HOOK_METHODS or n.startswith("on_")],
+        "adds_ops": "begin" in methods and _makes_ops(methods["begin"]),
+        "fetches": "fetches" in asked or any(call.args for call in asks),
+        "feeds": "feed_dict" in asked or any(len(call.args) > 1 for call in asks),
+        "uses_session": "session" in attributes
+        or bool({"run", "run_step_fn"} & called and "end" in methods),
+        "stops": "request_stop" in called or "stop_training" in attributes,
+        "by_name": bool({"get_tensor_by_name", "get_operation_by_name"} & called)
+        or any(isinstance(t, str) and t.endswith(":0") for t in texts),
+        "counts": any(isinstance(n, ast.AugAssign) for n in inside)
+        or "global_step" in attributes | words,
+        "writes_files": bool(_WRITERS & (called | attributes)),
+    }
+
+
+def _makes_ops(begin: ast.FunctionDef) -> bool:
+    """Whether `begin` calls TensorFlow for more than look-ups."""
+    return any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and not n.func.attr.startswith(("get_", "Timer"))
+        and ast.unparse(n.func).partition(".")[0] in ("tf", "v1", "tf1", "tensorflow")
+        for n in ast.walk(begin)
+    )
+
+
+def sites(module: Module) -> Iterator[Finding]:
+    """Every place of one module that takes guests."""
+    ours = [
+        target.id
+        for node in module.nodes
+        if isinstance(node, ast.Assign) and _is_from_us(node.value, module, ())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    for node in module.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        callee = last_name(node.func)
+        for keyword in node.keywords:
+            if _is_from_us(keyword.value, module, ours):
+                continue
+            name = f"{callee}({keyword.arg}=)"
+            if keyword.arg in HOOK_ARGUMENTS:
+                way = f"`{keyword.arg}=hb.as_hooks([...])` takes callbacks as well"
+                yield finding_at(module, node, "HOOK_SITE", name, way)
+            elif keyword.arg == "callbacks" and callee in KERAS_LOOPS:
+                way = "`callbacks=hb.as_callbacks([...])` takes hooks as well"
+                yield finding_at(module, node, "CALLBACK_SITE", name, way)
+        if callee in _TAKERS:
+            way = "`hb.as_hooks` takes callbacks where hooks are taken"
+            yield finding_at(module, node, "HOOK_SITE", callee, way)
+
+
+def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
+    """Whether `hb.as_hooks` or `hb.as_callbacks` returns it; `names` hold such."""
+    if isinstance(node, ast.Call):
+        return module.names.raw(node.func) in _OURS
+    return isinstance(node, ast.Name) and node.id in names
+
+
+class Trainings:
+    """Tells which runs of sessions in a module are steps of a training, by their names.
+
+    A fetched name means one if it says so, or if what it is given makes an update.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._updates: set[str] = set()
+        for node in module.nodes:
+            if isinstance(node, ast.Assign) and self._updates_in(node.value):
+                self._updates.update(map(ast.unparse, node.targets))
+
+    def _updates_in(self, value: ast.expr) -> bool:
+        return any(
+            last_name(node) in _UPDATES or ast.unparse(node) in self._updates
+            for node in ast.walk(value)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+
+    def has(self, run: ast.Call) -> bool:
+        """Whether a call of `run` is one."""
+        fetched = [*run.args, *(keyword.value for keyword in run.keywords)]
+        names = (last_name(n) for one in fetched for n in ast.walk(one))
+        return any(map(self._updates_in, fetched)) or any(
+            part in name.lower() for name in names for part in _TRAINING
+        )
+
+
+def last_name(node: ast.AST) -> str:
+    """The last part of a name; empty for other expressions."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,175 @@
+"""Scans files for hooks, callbacks, Estimators and names that the target lacks."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+
+from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
+from hookbridge.old_programs.reading.evidence import Use
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import Place, read_programs
+from hookbridge.old_programs.scanning import guests
+from hookbridge.old_programs.scanning.findings import (
+    Finding,
+    Report,
+    finding_at,
+    sort_key,
+)
+
+# Function -> the code of a finding at its call, and the way out.
+_CALLS: dict[str, tuple[str, str]] = {
+    name: (code, row["way out"])
+    for code, row in table("names")["calls"].items()
+    for name in row["names"]
+}
+_READERS = frozenset(table("names")["queue readers"])
+_READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
+_KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
+_V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
+_V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
+
+
+def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Report:
+    """Finds the places that matter for the move of a program to a newer TensorFlow.
+
+    Nothing is executed and TensorFlow is not imported: files are parsed only. A file
+    that cannot be read or parsed is reported, and the rest is still scanned. What a
+    file means may follow from the files of its program; these are read, too.
+
+    Args:
+      paths: files and folders; in folders, `*.py` and `*.ipynb` are read.
+      target: the version of TensorFlow that the code has to run on.
+
+    Returns:
+      All findings in these files, worst verdict first.
+
+    Raises:
+      errors.InvalidArgumentError: a path does not exist, or the names of the target
+        are not known.
+    """
+    names_of_target = Target(target)
+    programs, unread = read_programs(paths)
+    findings: list[Finding] = []
+    for module in programs.given:
+        findings += lacks(module, programs.place(module), names_of_target)
+        findings += guests.sites(module)
+    findings += guests.classes(guests.Guests(programs.modules), programs.given)
+    ordered = tuple(sorted(findings, key=sort_key))
+    return Report(target, len(programs.given), ordered, tuple(unread))
+
+
+def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
+    """What the target lacks of one module, by line."""
+    findings = [*_names(module, place, target), *_switches(module, place, target)]
+    for node in module.nodes:
+        if isinstance(node, ast.With):
+            findings += _readers_on_gpu(module, node)
+        elif isinstance(node, ast.Call):
+            findings += _of_call(module, place, node)
+    return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
+
+
+def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+    """Every use of a TensorFlow name that the target lacks.
+
+    What the program writes itself, and what it does without, is not reported.
+    """
+    for starred in module.names.starred:
+        if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
+            yield finding_at(module, None, "STAR_IMPORT", f"{starred}.*", "")
+    is_old, meaning = place.targets_tf1, place.meaning
+    own = tuple(f"{name}." for name in meaning.written)
+    has_flags = False
+    for node, name in uses(module.nodes, module.names):
+        before, flags, _ = f"{name}.".partition(".FLAGS.")
+        if flags:
+            # One row for the flags, however many of them the file reads.
+            if has_flags:
+                continue
+            name, has_flags = f"{before}.FLAGS", True
+        if id(node) in module.guarded or f"{name}.".startswith(own):
+            continue
+        outcome = resolve(name, target)
+        if is_old and outcome is not None and outcome.code == "ESTIMATOR":
+            outcome = resolve(as_v1(name), target) or outcome
+        if outcome is not None:
+            yield finding_at(module, node, outcome.code, name, outcome.way_out)
+    alone = module.evidence.old or module.evidence.leftover
+    if is_old and not alone and meaning.old:
+        name, way = f"TensorFlow 1: {meaning.old}", _V1_IMPORT
+        imported = (one for node in module.nodes for one in imports(node))
+        modules = ((getattr(one.node, "module", one.full), one) for one in imported)
+        wholes = (one.node for name, one in modules if name == "tensorflow")
+        for first in itertools.islice(wholes, 1):
+            yield finding_at(module, first, "V1_FILE", name, way)
+
+
+def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+    """What the program of a main file needs and does not switch on itself."""
+    meaning = place.of_main
+    if place.is_run and meaning.switch is None:
+        needs = meaning.needs_v1 or meaning.old
+        yield from _switch(module, "V1_BEHAVIOUR", needs, _V1_WAY)
+    if place.is_main and meaning.keras_choice is None and not target.has_estimator:
+        yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
+
+
+def _switch(
+    module: Module, code: str, needs: Use | None, way: str
+) -> Iterator[Finding]:
+    if needs is not None:
+        line = needs.line if needs.file == module.file else 1
+        yield finding_at(module, None, code, str(needs), way, first=line)
+
+
+def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
+    """Queue readers in a block for a GPU; not those of functions that it calls."""
+    for item in block.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if not (module.names.of(call.func) or "").endswith(".device"):
+            continue
+        if "gpu:" not in ast.unparse(call.args[0]).lower():
+            continue
+        for node in ast.walk(block):
+            name = module.names.of(node.func) if isinstance(node, ast.Call) else None
+            if name in _READERS:
+                yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)
+
+
+def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
+    """What runs differently, or under another name, on the target."""
+    name = module.names.of(call.func) or ""
+    if name == "tf.device" and call.args and _may_be_function(call.args[0]):
+        # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
+        if not place.targets_tf1 or "tensorflow" in module.names.bound:
+            way = "`tf.compat.v1.device(...)`"
+            yield finding_at(module, call, "DEVICE_FUNCTION", name, way)
+    elif name in _CALLS:
+        code, way = _CALLS[name]
+        yield finding_at(module, call, code, name, way)
+    if not isinstance(call.func, ast.Attribute):
+        return
+    method = call.func.attr
+    if method in METHODS:
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
+    for keyword in call.keywords:
+        new = ARGUMENTS.get((method, keyword.arg or ""))
+        if new is not None:
+            name = f"{method}({keyword.arg}=)"
+            way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
+            yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+
+
+def _may_be_function(node: ast.expr) -> bool:
+    """Whether the argument of `tf.device` may be a function and not a name."""
+    function = node.func if isinstance(node, ast.Call) else node
+    ends = ("setter", "_fn", "chooser")
+    return isinstance(node, ast.Lambda) or guests.last_name(function).endswith(ends)
