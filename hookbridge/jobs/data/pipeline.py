@@ -89,10 +89,11 @@ class Pipeline:
                     f"Received the column {shown(place)} in `locations` or `label`; "
                     f"expected an integer that is one of {len(columns)} `columns`."
                 )
-        of_record = ["record"] if rows.format == "tfrecord" else None
-        of_line = [f"column_{place}" for place in range(len(columns))]
+        names = [f"column_{place}" for place in range(len(columns))]
+        if rows.format == "tfrecord":
+            names = ["record"]
         self._rows = rows
-        self._extractor = with_arguments("extractor", extractor, *(of_record or of_line))
+        self._extractor = with_arguments("extractor", extractor, *names)
         self._batch_size = positive("batch_size", batch_size)
         for place, value in enumerate(columns):
             _check_column_value(place, value)
@@ -163,8 +164,8 @@ def _check_column_value(place: int, value: Any) -> None:
         dtype = tf.constant(value).dtype
     if dtype not in _COLUMN_TYPES:
         raise errors.InvalidArgumentError(
-            f"Received `columns[{place}]={shown(value)}`; expected `\"\"` for text, `0` "
-            "for integers or `0.0` for floats."
+            f"Received `columns[{place}]={shown(value)}`; expected a text for text, 0 "
+            "for integers or 0.0 for floats."
         )
 
 
