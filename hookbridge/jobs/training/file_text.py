@@ -94,14 +94,14 @@ class FileText:
             if not isinstance(node, ast.Call):
                 continue
             name, origin = _called(node), origins[id(node)]
-            if name in _WORK or _is_app_run(node):
-                raise self._work(node, origin)
-            if isinstance(node.func, ast.Name) and name in functions.keys() - seen:
+            if isinstance(node.func, ast.Name) and name in functions:
+                body = [] if name in seen else _top_level(functions[name])
                 seen.add(name)
-                body = _top_level(functions[name])
                 inner = [node for each in body for node in _run_at_once(each)]
                 origins |= {id(node): origin for node in inner}
                 waiting += inner
+            elif name in _WORK or _is_app_run(node):
+                raise self._work(node, origin)
 
     def check_names(self, known: Sequence[str]) -> None:
         """Raises if a name that nothing in the file uses is nearly a known one.
