@@ -140,11 +140,14 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     modules = {name: pkgutil.resolve_name(COMMANDS[name]) for name in names}
     return "\n".join(
         [
-            *("usage: hookbridge COMMAND [--flag=value ...]", ""),
-            *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
+            "usage: hookbridge COMMAND [--flag=value ...]",
+            "",
+            "TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.",
+            "",
             "commands:",
             *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
-            *("", "`hookbridge COMMAND --help` lists the flags of a command; those"),
+            "",
+            "`hookbridge COMMAND --help` lists the flags of a command; those",
             "with results have --format=json, the others print what they make or run.",
             "`hookbridge --version` prints what a report of a fault needs.",
         ]

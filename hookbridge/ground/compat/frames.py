@@ -76,11 +76,13 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
     ),
     "graph_fit_arrays": _of_keras_2(
         "training_arrays_v1:model_iteration",
-        *("aggregator", "step", "batch_end"),
+        "aggregator",
+        "step",
+        "batch_end",
         why=_AVERAGES,
     ),
     "graph_fit_generator": _of_keras_2(
-        "training_generator_v1:model_iteration", *("aggregator", "step"), why=_AVERAGES
+        "training_generator_v1:model_iteration", "aggregator", "step", why=_AVERAGES
     ),
     # The model is looked for as the first argument, whatever its name is.
     **{

@@ -63,9 +63,13 @@ class DemoSettings:
             str(FILE),
             f"--loop={'towers' if loop == 'session' else loop}",
             f"--model_dir={Path(self.model_dir) / loop}",
-            *(f"--train_files={DATA}", f"--eval_files={DATA}", "--header_lines=1"),
-            *(f"--train_batch_size={share}", "--eval_batch_size=2000"),
-            *(f"--epochs={self.epochs}", f"--steps_per_epoch={self.steps_per_epoch}"),
+            f"--train_files={DATA}",
+            f"--eval_files={DATA}",
+            "--header_lines=1",
+            f"--train_batch_size={share}",
+            "--eval_batch_size=2000",
+            f"--epochs={self.epochs}",
+            f"--steps_per_epoch={self.steps_per_epoch}",
             "--report",
         ]
         if loop == "session":

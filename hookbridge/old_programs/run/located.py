@@ -65,7 +65,9 @@ def locate(launch: Launch) -> Located:
 def _file(path: str) -> Located:
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     if not os.path.isfile(file):
-        reason = why_no_file(path) + " without `__main__.py`" * os.path.isdir(path)
+        reason = why_no_file(path)
+        if os.path.isdir(path):
+            reason += " without `__main__.py`"
         raise errors.InvalidArgumentError(
             f"Received the program {path!r}, which {reason}; expected a Python file, "
             "or `-m` and the name of a module."
