@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras, own_files
+from hookbridge.ground import compat, extras
 from hookbridge.ground.arguments import check_divides, writable
+from hookbridge.ground.package_files import of_wheel
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
-HERE = Path(__file__).parent
+_HERE = "hookbridge.jobs.demo"
 _FILE = "digits_in_both_loops.py"
-FILE = own_files.find(HERE / _FILE, f"examples/{_FILE}")
-DATA = own_files.find(HERE / "data", "examples/data") / "digits.csv"
+FILE = of_wheel(_HERE, _FILE, in_checkout=f"examples/{_FILE}")
+DATA = of_wheel(_HERE, "data", in_checkout="examples/data") / "digits.csv"
 TRAINING_IMAGES = 1445  # the others are for the evaluation
 LOOPS = ("session", "fit")
 
