@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import eager_step
+from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import (
@@ -123,6 +124,8 @@ class StepFunction:
         first = self._first
         if first.inner is None:
             eager_step.fill_names(self._model, self._source.mode, self.names)
+            for key, spec in batch_tensors(self._source.method, args).items():
+                self.names.add_short(key, spec.dtype, spec.shape)
             return
         with first.tap.tracing():
             first.inner.get_concrete_function(*args)

@@ -16,8 +16,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop import own_replica
+from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
+from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 
 _TAPPED = "hookbridge_tapped"
@@ -75,10 +77,14 @@ class StepTap:
         with self._spies.watching() as noted:
             outputs = self._source.method(*args, **kwargs)
         tensors, loop_keys = self._source.tensors_of(outputs, noted)
-        loss = noted.get("loss")
-        if loss is not None and "loss" in self._keys and tensors.get("loss") is loss:
-            tensors["loss"] = self._loss_of_batch(loss)
         context = tf.distribute.get_replica_context()
+        replicas = context.num_replicas_in_sync if context else 1
+        if self._source.mode is TRAIN and replicas == 1:
+            tensors.update(batch_tensors(self._source.method, args))
+        loss = noted.get("loss")
+        is_noted = loss is not None and tensors.get("loss") is loss
+        if is_noted and replicas > 1 and "loss" in self._keys:
+            tensors["loss"] = self._loss_of_batch(loss, context)
         replica = context.replica_id_in_sync_group if context else 0
         if own_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
@@ -88,17 +94,13 @@ class StepTap:
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
 
-    def _loss_of_batch(self, loss: tf.Tensor) -> tf.Tensor:
-        """The loss of the whole batch, from that of one replica."""
+    def _loss_of_batch(self, loss: tf.Tensor, context: Any) -> tf.Tensor:
+        """The loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
-        context = tf.distribute.get_replica_context()
-        replicas = context.num_replicas_in_sync if context else 1
-        if replicas == 1:
-            return loss
         if own_replica.is_spread(self._source.model):
             # A sum would need all processes, and some may not fetch the loss.
-            return loss * tf.cast(replicas, loss.dtype)
+            return loss * tf.cast(context.num_replicas_in_sync, loss.dtype)
         return context.all_reduce("SUM", loss)
 
     def _take_first_replica(

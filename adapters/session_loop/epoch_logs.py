@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.session_graph.logs import LogSource, MetricValues
+from hookbridge.adapters.session_graph.logs import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.ground.running_mean import RunningMean
-
-# The entry of `logs=` with the number of examples in the batch. Keras weights the mean
-# loss of an epoch with it. Callbacks do not see it.
-SIZE = "size"
 
 
 class EpochLogs:

@@ -24,13 +24,21 @@ KERAS_2 = (
 LAST_WITH_KERAS2 = (2, 15)
 # Distributions that hold the package `tensorflow`.
 _TENSORFLOWS = (
-    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
-    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
+    "tensorflow",
+    "tensorflow-cpu",
+    "tf-nightly",
+    "tensorflow-intel",
+    "tensorflow-macos",
+    "tensorflow-rocm",
+    "tf-nightly-cpu",
+    "intel-tensorflow",
 )
 # (TensorFlow, package, its first version that fails, what fails).
 _TROUBLES = (
     (
-        *((2, 20), "protobuf", (7, 0)),
+        (2, 20),
+        "protobuf",
+        (7, 0),
         "`tf.io.write_graph`, and with it `CheckpointSaverHook`, ends in a TypeError",
     ),
 )

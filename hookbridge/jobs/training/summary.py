@@ -136,7 +136,9 @@ def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
         row = _bad_row(part, mode)
         if row is not None:
             header = row.number == 1 and not part.settings.header_lines
-            way = "If it is a header, --header_lines=1 leaves it out; " * header
+            way = (
+                "If it is a header, --header_lines=1 leaves it out; " if header else ""
+            )
             return f"{prefix}{row} {way}--bad_rows=skip goes on without such rows."
         at = next((i for i, x in enumerate(lines) if x.startswith(prefix)), 0)
         lines[at:] = [f"{prefix}{type(error).__name__}: {tidied(text)}"]
