@@ -80,7 +80,7 @@ _WHERE = {
     "testing": "hookbridge",
 }
 __all__ = tuple(_WHERE)
-_lookup = attach(__name__, _WHERE)
+_lookup, __dir__ = attach(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -93,8 +93,3 @@ def __getattr__(name: str) -> Any:
     compat.tell_of_troubles()
     globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    dunders = {name for name in globals() if name.startswith("__")}
-    return sorted({*__all__, *dunders})

@@ -83,6 +83,32 @@ def install(environment: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_commands_from_a_wheel_on_the_path(
+    repo_root: Path, built: Path, tmp_path: Path
+) -> None:
+    """A zip has no folders for `open`: what the commands read comes from it."""
+    (wheel,) = built.glob("*.whl")
+    program = str(repo_root / "examples" / "old_program.py")
+    commands = (["migrate", "scan", program], ["doctor", program], ["docs"])
+    code = (
+        "import sys\n"
+        "from hookbridge.cli import main\n"
+        f"for words in {commands!r}:\n"
+        "    print(words, main(words))\n"
+        f"sys.exit(main(['run', {program!r}]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "loss after 30 steps" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) -> None:
     """pip finds the installed package, and asks no index for it."""
     (wheel,) = built.glob("*.whl")

@@ -79,6 +79,11 @@ def named(returned: Any, logs: Logs) -> dict[str, Any]:
         return {str(name): _tensor(value) for name, value in returned.items()}
     names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
     values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    if isinstance(logs, (list, tuple)) and len(names) != len(values):
+        raise errors.InvalidArgumentError(
+            f"logs names {len(names)} parts, {shown(logs)}, and the step returned "
+            f"{len(values)}; expected a name for each part of a tuple."
+        )
     return {
         name: _tensor(value)
         for name, value in zip(names, values, strict=False)

@@ -16,7 +16,7 @@ from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import positive, shown
+from hookbridge.ground.arguments import positive, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.jobs.loops import own_logs
 
@@ -89,6 +89,7 @@ class OwnLoop:
         self._logs = own_logs.OwnEpochLogs()
         self._more: dict[str, Any] = {}
         self._batch = 0
+        self._checked: Any = None  # the step that can be called as it was
         self._is_in_epoch = False
         # Keras 2 counts the batches of `fit`, for `TensorBoard`.
         self._counter = getattr(model, "_train_counter", None)
@@ -181,9 +182,13 @@ class OwnLoop:
           What the step has returned.
 
         Raises:
-          errors.InvalidArgumentError: `logs` is something else.
+          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
+            called with `args`.
         """
         own_logs.check(logs)
+        if step is not self._checked:
+            names = (f"argument_{place}" for place in range(len(args)))
+            self._checked = with_arguments("step", step, *names)
         if self._list is None:
             raise errors.InvalidArgumentError(
                 "`step` was called outside the block: write `with OwnLoop(...) as "
@@ -245,8 +250,13 @@ class OwnLoop:
 
         Returns:
           `{name: number}`.
+
+        Raises:
+          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
+            called with a batch.
         """
         own_logs.check(logs)
+        step = with_arguments("step", step, *([] if data is None else ["batch"]))
         epoch = own_logs.OwnEpochLogs()
         self._list.on_test_begin()
         for number, batch in enumerate(((),) if data is None else data):
