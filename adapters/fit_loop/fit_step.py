@@ -62,9 +62,6 @@ class FitStep(StepPart):
             names.add("loss:0")
         return StepFunction(source, frozenset(names))
 
-    def call(self, args: Arguments) -> Any:
-        return self._loop.step(args)
-
     def prepare(self, args: Arguments) -> None:
         self.data_ended = False
         if self._is_stopped:

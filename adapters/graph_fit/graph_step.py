@@ -68,9 +68,6 @@ class GraphStep(StepPart):
         names = model.output_names if is_predict else model.metrics_names
         return dict(zip(names, function.outputs, strict=False))
 
-    def call(self, args: Arguments) -> Any:
-        return self._loop.step(args)
-
     def prepare(self, args: Arguments) -> None:
         self._step, values, options, metadata = args
         self.data_ended = self._step.data_ended = False

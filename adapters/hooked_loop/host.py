@@ -58,6 +58,8 @@ class StepPart(abc.ABC):
     native: Any = None  # its `run` is the native step, for profiles
     # Whether the step met the end of the data: its error is the native loop's.
     data_ended: bool = False
+    # Whether the next step is made by `make_alone`: hooks hear of it later, or never.
+    is_alone: bool = False
 
     # -- who takes part --------------------------------------------------------------
 
@@ -77,9 +79,9 @@ class StepPart(abc.ABC):
     def begin(self, mode: str) -> None:  # noqa: B027 - most loops show it themselves
         """Called in `on_<mode>_begin` of callbacks."""
 
-    @abc.abstractmethod
-    def call(self, args: Arguments) -> Any:
-        """What the native loop calls: makes a step with the events of hooks."""
+    def make_alone(self, args: Arguments) -> Any:
+        """Makes a step where `is_alone` is true, without waiting for hooks."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def prepare(self, args: Arguments) -> None:

@@ -115,11 +115,12 @@ class HookedLoop:
     def call(self, *args: Any) -> Any:
         """What the native loop calls for every step."""
         try:
-            return self.host.step.call(args)
+            step = self.host.step
+            return step.make_alone(args) if step.is_alone else self._step(args)
         except ClusterFailure as e:
             raise e.error from None
 
-    def step(self, args: Arguments) -> Any:
+    def _step(self, args: Arguments) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
         step = self.host.step
         step.prepare(args)

@@ -51,11 +51,13 @@ class WorkerStep(StepPart):
         later = LaterStop(lambda: self._loop.mode == "train", self.stop)
         return [*super().members(hooks), later]
 
-    def call(self, args: Arguments) -> Any:
-        """See `StepPart`; after a stop by an error, steps are made without hooks."""
-        if self._has_failed_stop:
-            return self._fit.without_hooks(args)
-        return self._fit.call(args)
+    @property
+    def is_alone(self) -> bool:  # type: ignore[override]
+        """After a stop by an error, steps are made without hooks."""
+        return self._has_failed_stop
+
+    def make_alone(self, args: Arguments) -> Any:
+        return self._fit.without_hooks(args)
 
     def prepare(self, args: Arguments) -> None:
         self._fit.prepare(args)

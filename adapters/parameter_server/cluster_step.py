@@ -105,22 +105,18 @@ class ClusterStep(StepPart):
 
     # -- a step ----------------------------------------------------------------------
 
-    def call(self, args: Arguments) -> Any:
+    @property
+    def is_alone(self) -> bool:  # type: ignore[override]
+        """Whether the next step is scheduled ahead of its events."""
+        # In the first step, or without lag, hooks come first: the step is scheduled
+        # with what they fetch.
         loop = self._loop
-        if loop.hooks and (not loop.has_begun or not self.events.max_lag):
-            # Hooks come first: the step is scheduled with what they fetch.
-            self.events.flush()
-            outputs = loop.step(args)
-        else:
-            outputs = self._call_ahead(args)
-        if PREEMPTED.is_set():
-            self.stop()
-        return outputs
+        return not loop.hooks or (loop.has_begun and self.events.max_lag > 0)
 
-    def _call_ahead(self, args: Arguments) -> Any:
+    def make_alone(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
-        self.prepare(args)
         loop, scheduler = self._loop, self._scheduler
+        scheduler.prepare(self._installation.step, args)
         try:
             value = scheduler.schedule()
         except END_OF_DATA:
@@ -135,6 +131,7 @@ class ClusterStep(StepPart):
         count = scheduler.in_flight.count
         saves = any(saves_after(hook, count) for hook in loop.hooks)
         self.events.deliver(0 if saves else None)
+        self._stop_if_preempted()
         return outputs
 
     def _replay(self, value: StepValue) -> None:
@@ -146,6 +143,7 @@ class ClusterStep(StepPart):
                 self._ask_stop()
 
     def prepare(self, args: Arguments) -> None:
+        self.events.flush()
         self._scheduler.prepare(self._installation.step, args)
 
     def open(self) -> int:
@@ -158,7 +156,13 @@ class ClusterStep(StepPart):
     def run(self, monitored: Any) -> Any:
         monitored.run(self._graph.live.loop_fetches)
         self._has_outputs = True
+        if self._scheduler.present is None:
+            self._stop_if_preempted()
         return self._scheduler.take_outputs()
+
+    def _stop_if_preempted(self) -> None:
+        if PREEMPTED.is_set():
+            self.stop()
 
     def stop(self) -> None:
         assign(self._model, stop_training=True)
