@@ -23,7 +23,7 @@ PACKAGES = [
     *(f"hookbridge.adapters.{name}" for name in find_packages("adapters")),
 ]
 
-# Files of a checkout -> where a wheel has them; see `of_wheel` in `hookbridge/ground/package_files.py`.
+# Files of a checkout -> where a wheel has them, and where `of_wheel` finds them.
 FILES = {
     ("docs", "**/*.md"): "hookbridge/cli/pages",
     ("examples", "digits_in_both_loops.py"): "hookbridge/jobs/demo",
