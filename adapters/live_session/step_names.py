@@ -41,8 +41,9 @@ class StepNames:
         self._layers = frozenset([model_name, *layers])
         self.is_eager = False  # then nothing is traced
         self.of_rows: set[str] = set()  # keys of gradients that hold some rows only
-        # The ids of those variables of learning rates that the step reads.
-        self.rates_read: set[int] = set()
+        # The ids of those variables of learning rates that the step reads; None for a
+        # step that does not train or has not run.
+        self.rates_read: set[int] | None = None
         # Names of learning rates of which none is that of the step.
         self.rates: list[str] = []
         self.loop_keys: dict[str, str] = {}  # of what a session loop would fetch
@@ -93,6 +94,11 @@ class StepNames:
     def loop_tensors(self) -> list[tuple[str, StepTensor]]:
         """What a session loop would fetch in each step, with its names."""
         return [(n, self._short[f"{key}:0"]) for n, key in self.loop_keys.items()]
+
+    def keys_below(self, prefix: str) -> list[str]:
+        """The keys that hookbridge gives that begin with a prefix."""
+        keys = (item.key for item in self._short.values())
+        return [key for key in keys if key.startswith(prefix)]
 
     def find(self, name: str) -> StepTensor | None:
         """The step tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
