@@ -38,7 +38,9 @@ class FitGraph(GraphPart):
         model = self._model
         self.global_step = GlobalStep(model)
         self._names = names
-        rates = [r for r in variables.learning_rates(model) if self._is_read(r)]
+        rates, read = variables.learning_rates(model), names.rates_read
+        if read is not None and not names.is_eager:
+            rates = [rate for rate in rates if id(rate) in read]
         own = variables.learning_rate_variable(getattr(model, "optimizer", None))
         self._rate = next((rate for rate in rates if rate is own), None)
         self._other_rates = [rate for rate in rates if rate is not own]
@@ -87,18 +89,14 @@ class FitGraph(GraphPart):
 
     def check_rate(self, fed: StepFeeds) -> None:
         """Refuses, after a step that ran eagerly, a fed rate that it has not read."""
-        if fed.rate is not None and not self._is_read(fed.rate[0]):
+        read = self._names.rates_read
+        if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
             raise errors.LiveSessionError(
                 "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, and "
                 "the step, which runs eagerly, has not used this optimizer. Feed the "
                 "rate of an optimizer that it uses, by the name of its variable.",
                 see="live session",
             )
-
-    def _is_read(self, rate: tf.Variable) -> bool:
-        """Whether the step reads a rate, as far as it is known."""
-        read = self._names.rates_read
-        return read is None or id(rate) in read
 
     def remember(self) -> None:
         if self.global_step is not None:
