@@ -8,9 +8,10 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks
-from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.fit_loop.fit_host import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
@@ -93,7 +94,7 @@ class OwnLoop:
         # Keras 2 counts the batches of `fit`, for `TensorBoard`.
         self._counter = getattr(model, "_train_counter", None)
         self._list: Any = None
-        self._installation: Any = None
+        self._installation: OwnInstallation | None = None
         self._hooked: HookedLoop | None = None
 
     # -- the block -------------------------------------------------------------------
@@ -104,10 +105,13 @@ class OwnLoop:
         self._lent = InstanceMethods(model, own)
         self._lent.install()
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
-        host = FitHost(model, OwnInstallation)
-        hooked = HookedLoop(host)
+        installation = OwnInstallation()
+        hooked = HookedLoop.open(model, lambda loop: fit_host(loop, installation))
         try:
             assign(model, stop_training=False)
+            for callback in self._callbacks:
+                if isinstance(callback, HookToCallback):
+                    callback.expect(hooked)
             keras = _keras_of(model)
             self._list = keras.callbacks.CallbackList(
                 self._callbacks,
@@ -119,7 +123,7 @@ class OwnLoop:
             )
             hooked.note_begin("train")
             if hooked.hooks:
-                self._hooked, self._installation = hooked, host.installation
+                self._hooked, self._installation = hooked, installation
             else:
                 hooked.leave()
             self._list.on_train_begin()
