@@ -45,7 +45,7 @@ class Closure:
         self._split([op for op in ops if op.name not in outside], step, fed)
 
     def _split(self, ops: Sequence[Any], late: set[str], fed: frozenset[str]) -> None:
-        """Adds each op to `before`, or to `after` and `late` if it depends on `late`."""
+        """Adds each op to `before`; to `after` and `late` if it depends on `late`."""
         for op in ops:
             needed = [t.op for t in op.inputs if t.name not in fed]
             if any(each.name in late for each in (*needed, *op.control_inputs)):

@@ -81,11 +81,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 self._run_step(self._bare_program, ())
                 return {"caller": None}
             fetches = {**fetches, "caller": self._live_graph.step_op}
-        saver = self._live_graph.saver
-        if self.saves_directly and saver is not None and not _asks(options):
-            path = saver.path_of(fetches, feed_dict)
-            if path is not None:
-                return self._save(path)
+        path = self._path_of_save(fetches, feed_dict, options)
+        if path is not None:
+            return self._save(path)
         run_options.check(options)
         fed = self._feeds(feed_dict) if feed_dict else []
         plan = self._plan_of(fetches, [tensor for tensor, _ in fed])
@@ -96,6 +94,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return plan.build_results(step, {}, [_to_numpy(v) for v in values])
         with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, fed, options, run_metadata)
+
+    def _path_of_save(
+        self, fetches: Any, feeds: Any, options: tf.compat.v1.RunOptions | None
+    ) -> str | None:
+        """Where a run only saves the model: the path; None for any other run."""
+        saver = self._live_graph.saver
+        if not self.saves_directly or saver is None or _asks(options):
+            return None
+        return saver.path_of(fetches, feeds)
 
     def _plan_of(self, fetches: Any, fed: Sequence[tf.Tensor]) -> Plan:
         """The plan for a structure of fetches and a set of fed tensors."""
