@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
         value = _lookup(name)
     except ModuleNotFoundError as e:
         if e.name == "tensorflow":
-            extras.check(e.name, f"`hookbridge.{name}`")
+            extras.check(e.name, user=f"`hookbridge.{name}`")
         raise
     compat.tell_of_troubles()
     globals()[name] = value

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import names
-from hookbridge.ground.package_files import files_below, packaged
+from hookbridge.ground.package_files import files_below, of_wheel
 from hookbridge.ground.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
 USAGE = "[PAGE[#HEADING]]"
 EXAMPLE = "hookbridge docs hook-support.md#why-a-hook-is-refused"
 NOTE = "Without PAGE it prints the list of pages."
-# A link to docs/; a wheel has the pages themselves.
-FOLDER = packaged("hookbridge.cli", "pages")
+FOLDER = of_wheel("hookbridge.cli", "pages", in_checkout="docs")
 
 
 def define_flags(parser: Parser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 
@@ -18,6 +19,16 @@ def packaged(package: str, *names: str) -> Any:
     for name in names:
         place = place / name
     return place
+
+
+def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
+    """A file or folder that `setup.py` copies into a package of a wheel.
+
+    A checkout has it elsewhere, at `in_checkout`.
+    """
+    place = packaged(package, name)
+    is_there = place.is_file() or place.is_dir()
+    return place if is_there else Path(__file__).parents[2] / in_checkout
 
 
 def files_below(folder: Any, suffix: str) -> Iterator[str]:
