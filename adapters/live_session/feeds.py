@@ -12,7 +12,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
 
 
-def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
+def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
     """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor."""
     if isinstance(key, tf.SparseTensor):
         parts = [key.indices, key.values, key.dense_shape]
@@ -25,7 +25,7 @@ def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
         raise kind(f"Cannot interpret feed_dict key as Tensor: {e}") from e
 
 
-def array_of(graph: Any, tensor: Any, value: Any) -> Any:
+def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
     """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise errors.RunArgumentsError(

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 
 
 class ModelVariable:
@@ -95,7 +96,7 @@ def learning_rate_variable(optimizer: Any) -> Any:
     return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
 
 
-def _optimizers_of(model: Any) -> list[tuple[str, Any]]:
+def _optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
     """The optimizers of a model with their names, without those within others."""
     optimizer = getattr(model, "optimizer", None)
     # Those of a GAN, say, are attributes that only its own `train_step` knows.
@@ -103,7 +104,7 @@ def _optimizers_of(model: Any) -> list[tuple[str, Any]]:
     return [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
 
 
-def learning_rates(model: Any) -> list[Any]:
+def learning_rates(model: KerasModel) -> list[Any]:
     """The `tf.Variable`s of the constant rates that a step of the model may read."""
     optimizers = [optimizer for _, optimizer in _optimizers_of(model)]
     for optimizer in list(optimizers):
@@ -124,7 +125,14 @@ def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
     return [(v, f"{scope}/{re.sub(own, '', _name_of(v))}") for v in every]
 
 
-def model_variables(model: Any) -> list[ModelVariable]:
+def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
+    """The variables of all optimizers of a model, with their names."""
+    return [
+        pair for one in _optimizers_of(model) for pair in _optimizer_variables(*one)
+    ]
+
+
+def model_variables(model: KerasModel) -> list[ModelVariable]:
     """Every variable of a model, its optimizers and its metrics, each once."""
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = {id(tf_variable(v)) for v in of_metrics}
@@ -133,7 +141,7 @@ def model_variables(model: Any) -> list[ModelVariable]:
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
-        *(pair for one in _optimizers_of(model) for pair in _optimizer_variables(*one)),
+        *_variables_of_optimizers(model),
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
