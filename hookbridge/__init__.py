@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.reference.port import recording as recording
+    from hookbridge.insight.reference.recorder import recorder as recorder
+    from hookbridge.insight.reference.replay import replay as replay
     from hookbridge.insight.report.recording import record as record
     from hookbridge.jobs import callbacks as callbacks
     from hookbridge.jobs import data as data
@@ -69,6 +72,9 @@ _WHERE = {
     "old_programs": "hookbridge",
     "profile": "hookbridge.insight.profiling",
     "record": "hookbridge.insight.report.recording",
+    "recorder": "hookbridge.insight.reference.recorder",
+    "recording": "hookbridge.insight.reference.port",
+    "replay": "hookbridge.insight.reference.replay",
     "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
     "testing": "hookbridge",

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import eager_step
+from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.tapped_function import (
     NO_FEEDS,
@@ -135,6 +136,8 @@ class StepFunction:
         first = self._first
         if first.inner is None:
             eager_step.fill_names(self._model, self._mode, self.names)
+            for key, spec in batch_tensors(self._step, args).items():
+                self.names.add_short(key, spec.dtype, spec.shape)
             return
         with first.tap.tracing():
             first.inner.get_concrete_function(*args)

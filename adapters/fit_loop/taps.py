@@ -16,9 +16,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop import own_replica
+from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
-from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
+from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground import patching
 
@@ -90,6 +91,8 @@ class StepTap:
             if "loss" in noted:
                 loop_keys = {"loss": "loss", **loop_keys}
         short.update(noted)
+        if self._mode is TRAIN and replicas == 1:
+            short.update(batch_tensors(self._step, args))
         if "loss" in noted and replicas > 1 and "loss" in self._keys:
             # Each replica's loss is scaled by the number of replicas: their sum
             # is the loss of the whole batch.

@@ -27,6 +27,8 @@ COMMANDS = {
     "predict": "hookbridge.cli.jobs:PREDICT",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
+    "record": "hookbridge.cli.record",
+    "compare": "hookbridge.cli.compare",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate scan": "hookbridge.cli.migrate_scan",

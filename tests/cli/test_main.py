@@ -101,7 +101,7 @@ def test_a_bad_directory_gets_one_line_and_is_left_alone(
 
 # The commands with `--format=json`.
 WITH_RESULTS = {"demo", "train", "evaluate", "predict", "doctor", "explain"}
-WITH_RESULTS |= {"migrate scan"}
+WITH_RESULTS |= {"migrate scan", "compare"}
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
 
 
 COMPLETED = {
-    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "cluster"],
+    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "record"],
     "tra": ["train"],
     "migrate ": ["scan", "rewrite"],
     "migrate scan --ch": ["--check"],

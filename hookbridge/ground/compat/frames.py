@@ -60,6 +60,14 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "the loss and the saver that a `model_fn` returned",
         ),
     ),
+    "estimator_data": (
+        PrivateFrame(
+            "tensorflow_estimator.python.estimator.estimator"
+            ":Estimator._train_model_default",
+            ("features", "labels"),
+            "the names of an Estimator's features, which are in no graph",
+        ),
+    ),
     "evaluate_once": (
         PrivateFrame(
             "tensorflow.python.training.evaluation:_evaluate_once",

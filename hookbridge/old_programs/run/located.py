@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
+from typing import Any
 
 import hookbridge
 from hookbridge import errors
@@ -36,6 +37,8 @@ class Launch:
     guests: str | None = None
     # Steps in an epoch of these guests, for loops without epochs.
     steps_per_epoch: int | None = None
+    # A folder, and the options of the `hb.recorder` that joins in place of guests.
+    record: tuple[str, dict[str, Any]] | None = None
     # Installed packages that mean TensorFlow 1; others are asked.
     old_libraries: tuple[str, ...] = ()
 
