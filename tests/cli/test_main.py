@@ -48,6 +48,14 @@ BAD = {
     "explain --model_def=empty.py": "has no `guests`",
     "explain raises.py": "'raises.py', line 2, raised KeyError: 'here'; expected a ",
     "explain imports.py": "'imports.py', line 2, raised SyntaxError:",
+    "explain trains.py": (
+        "trains.py has no `guests`, so it was not run; it has `hooks`."
+    ),
+    "explain trains.py:hooks": (
+        "trains.py, line 9: to import the file would run `estimator.train(...)` "
+        "(line 5); expected a file that only defines things. Put the work into"
+    ),
+    "train --model_dir=. trains.py": "has no `custom_model` or `model_fn`, so it was",
     "explain late.py": "late.py', line 2, raised ValueError: two lines; expected",
     "train --model_dir=m --model_def=late.py empty.py": "unrecognized arguments: em",
     "train --model_dir=. number.py": "Received `model_fn=3` of type `int`",
@@ -56,9 +64,11 @@ BAD = {
 FILES = {
     "empty.py": "",
     "number.py": "guests = [3]\nmodel_fn = 3\n",
-    "raises.py": "import os\nos.environ['here']\n",
+    "raises.py": "import os\nos.environ['here']\nguests = []\n",
     "broken.py": "\n\nguests = [\n",
-    "imports.py": "import os\nimport broken\n",
+    "imports.py": "import os\nimport broken\nguests = []\n",
+    "trains.py": "hooks = []\n\n\ndef train(estimator):\n    estimator.train(1)\n\n\n"
+    "if True:\n    train(None)\nraise SystemExit('the file was run')\n",
     "late.py": "def guests():\n    raise ValueError('two\\nlines')\n",
 }
 
