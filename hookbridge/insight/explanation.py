@@ -156,7 +156,7 @@ def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
 
 
-def _where_it_runs(guest: Guest, role: str, host: Host) -> str:
+def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
     """The processes that call a guest of this role."""
     if host == "parameter_server" and role != "evaluator":
         return "the coordinator"
