@@ -112,7 +112,7 @@ class HookedLoop:
         """Whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
-    def call(self, *args: Any) -> Any:
+    def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
             step = self.host.step
@@ -220,7 +220,7 @@ class HookedLoop:
         """A replacement for a model method that starts a loop or a step."""
         model, original = self.model, getattr(self.model, name)
 
-        def start(*args: Any, **kwargs: Any) -> Any:
+        def start(*args: object, **kwargs: object) -> Any:
             runs = is_running(model)
             if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
