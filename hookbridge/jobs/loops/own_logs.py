@@ -72,7 +72,7 @@ class OwnEpochLogs:
         return item() if callable(item) else item
 
     def _mean(self, name: str) -> RunningMean:
-        return self._means.setdefault(name, RunningMean())
+        return self._means.setdefault(name, RunningMean(0, 0))
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
