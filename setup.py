@@ -37,6 +37,8 @@ EXTRAS = {
     "contrib": ["tf_slim>=1.1"],
     # For `hookbridge cluster --config=config.yaml` and the manifests of Kubernetes.
     "cluster": ["PyYAML"],
+    # For `hookbridge run a.ipynb`, if the notebook has magics.
+    "notebooks": ["ipython"],
     "test": [
         "pytest>=8",
         "pytest-timeout>=2.3",

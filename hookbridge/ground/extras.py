@@ -12,6 +12,7 @@ from hookbridge import errors
 DISTRIBUTION = "tf-hookbridge"
 # Module -> its distribution, and the extra that brings it.
 MODULES = {
+    "IPython": ("IPython", "notebooks"),
     "tensorboard": ("tensorboard", "tensorboard"),
     "tensorflow": ("TensorFlow", "tensorflow"),
     "tensorflow_estimator": ("tensorflow-estimator", "estimator"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import dataclasses
 import functools
 import io
 import os
@@ -18,7 +19,7 @@ from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
 from hookbridge.old_programs.findings import CODES, Finding, Unread
 from hookbridge.old_programs.reading import guards
-from hookbridge.old_programs.reading.evidence import Evidence, examine
+from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.names import Names
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 
@@ -80,7 +81,12 @@ class Module:
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
-        return examine(self.file, self.nodes, self.names, self.guarded)
+        found = examine(self.file, self.nodes, self.names, self.guarded)
+        pins = self.notebook.old_pins if self.notebook is not None else ()
+        for line, text in pins[:1]:
+            old = found.old or Use(text, self.file, line)
+            found = dataclasses.replace(found, old=old)
+        return found
 
     def place(self, line: int) -> tuple[int, int]:
         """The 1-based cell and the line in it; cell 0 for a file of Python."""

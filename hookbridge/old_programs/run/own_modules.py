@@ -30,6 +30,8 @@ class Program:
         self.own = own
         self._launch = launch
         self._evidence = {m.file: m.evidence for m in modules}
+        # What the main file is, if it is one.
+        self.notebook = modules[0].notebook if modules else None
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
         self._joiner: Joiner | None = None

@@ -1,0 +1,137 @@
+"""IPython's shell, whose cells find the TensorFlow of the program's world.
+
+Only this module imports IPython; it is there where IPython is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import tempfile
+import types
+from typing import Any
+
+import IPython
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from hookbridge.old_programs.reading.notebooks import Cell
+from hookbridge.old_programs.run.own_modules import OwnLoader, Program
+from hookbridge.old_programs.run.statements import replaced
+
+FOLDER = os.path.join(os.path.dirname(IPython.__file__), "")
+# `pip install tensorflow==1.15` would replace the TensorFlow that runs the notebook.
+_REPLACES = re.compile(
+    r"(?:pip3?|conda)\s+(?:.*\s)?install\s.*\btensorflow(?:[-_][cg]pu)?\s*[=<>~!]"
+)
+# Colab's magic.
+_VERSION_MAGIC = "tensorflow_version"
+
+
+class Answers(ast.NodeTransformer):
+    """Gives cells the program's TensorFlow, and keeps the one that is installed."""
+
+    def __init__(self, is_answered: bool = True) -> None:
+        self._is_answered = is_answered
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        """Called with the whole cell."""
+        self.generic_visit(node)
+        return replaced(node) if self._is_answered else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Leaves out an installation, and says so."""
+        self.generic_visit(node)
+        command = _command(node)
+        if not _REPLACES.match(command):
+            return node
+        print(
+            f"hookbridge: `{command}` is left out: it would replace the TensorFlow "
+            "that runs this notebook",
+            file=sys.stderr,
+        )
+        return ast.Constant(None)
+
+
+def _command(call: ast.Call) -> str:
+    """The command that IPython makes of `!pip install x` and `%pip install x`."""
+    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    function = call.func if isinstance(call.func, ast.Attribute) else None
+    if function is None or ast.unparse(function.value) != "get_ipython()":
+        return ""
+    if function.attr in ("system", "getoutput", "run_line_magic"):
+        return " ".join(map(str, words))
+    return ""
+
+
+class _Compiler(CachingCompiler):
+    """Names the code of cells, and gives files of `%run` the program's TensorFlow."""
+
+    program: Program
+    cell = ""
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        """What a traceback names as the file of the code that runs."""
+        return self.cell
+
+    def __call__(self, source: Any, filename: str, symbol: str, **more: Any) -> Any:
+        """Compiles code; IPython calls it for files."""
+        if os.path.isfile(filename) and filename in self.program.own:
+            return OwnLoader("__main__", filename, self.program).get_code("__main__")
+        return super().__call__(source, filename, symbol, **more)
+
+
+class _Shell(InteractiveShell):
+    """A shell without a history, whose errors are shown by who runs the cells."""
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """Figures need no window."""
+
+    def showtraceback(self, *values: Any, **more: Any) -> None:
+        """See `tracebacks`."""
+
+    def showsyntaxerror(self, *values: Any, **more: Any) -> None:
+        """See `tracebacks`."""
+
+
+class IPythonShell:
+    """Runs cells as Jupyter does."""
+
+    def __init__(
+        self, main: types.ModuleType, file: str, program: Program, is_answered: bool
+    ) -> None:
+        # It would be written into the user's home.
+        self._folder = tempfile.TemporaryDirectory(prefix="hookbridge-ipython-")
+        settings = Config()
+        settings.HistoryManager.enabled = False
+        settings.InteractiveShell.colors = "NoColor"
+        self._file = file
+        self._shell = _Shell.instance(
+            config=settings,
+            ipython_dir=self._folder.name,
+            user_module=main,
+            compiler_class=_Compiler,
+        )
+        self._shell.compile.program = program
+        prepare(self._shell, is_answered)
+
+    def run(self, cell: Cell) -> BaseException | None:
+        """See `cells.Shell`."""
+        self._shell.compile.cell = cell.label(self._file)
+        done = self._shell.run_cell(cell.source, store_history=True)
+        error: BaseException | None = done.error_before_exec or done.error_in_exec
+        return error
+
+
+def prepare(shell: Any, is_answered: bool = True) -> None:
+    """Lets the cells of a shell find the program's TensorFlow from now on."""
+    shell.ast_transformers.append(Answers(is_answered))
+    if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
+        shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)
+
+
+def _version(line: str) -> None:
+    """Colab's `%tensorflow_version 1.x`: the program's world is that already."""
