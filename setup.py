@@ -91,7 +91,7 @@ setup(
         "hookbridge.jobs.demo": ["data/*"],
         "hookbridge.insight.report": ["page.html"],
         # The names of each TensorFlow, and the names of tf.contrib that `run` provides.
-        "hookbridge.old_programs": ["data/*.json"],
+        "hookbridge.old_programs.names": ["data/*.json"],
     },
     install_requires=["numpy", "absl-py"],
     extras_require=EXTRAS,

@@ -15,7 +15,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 from hookbridge.cli import command
-from hookbridge.old_programs.findings import CODES
+from hookbridge.old_programs.scanning.findings import CODES
 
 ROOT = Path(__file__).resolve().parent.parent
 # Page of the site -> file of the repository.

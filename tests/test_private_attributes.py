@@ -86,7 +86,6 @@ def _mixed_variable() -> Any:
 
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
-    "tf.compat.v1": lambda _: v1,
     "CheckpointSaverHook": lambda d: v1.train.CheckpointSaverHook(str(d), save_steps=1),
     "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
         save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()

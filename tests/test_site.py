@@ -43,7 +43,7 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.jobs.loops.GroupStopHook": (),
     "hookbridge.jobs.loops.OwnLoop": (),
     "hookbridge.jobs.loops.parameter_server_strategy": ("variable_partitioner",),
-    "hookbridge.old_programs.RewriteRule": ("apply", "prepare"),
+    "hookbridge.old_programs.RewriteRule": ("apply", "before_scan", "prepare"),
     "hookbridge.replicate_model_fn": ("model_fn",),
     "hookbridge.testing.EventLog": ("clock",),
     "hookbridge.testing.RecordingCallback": (),

@@ -30,6 +30,7 @@ _STOCK: dict[str, tuple[str, ...]] = {
 
 # The counters that are not numbers.
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
+_MAY_BE_NONE = ("best", "best_weights")
 _NUMBERS = (int, float, np.number)
 _CONTAINERS = (list, tuple, dict, np.ndarray)
 # Attributes that the loop or the user sets, not the callback.
@@ -159,8 +160,19 @@ def find_direction(callback: Any) -> None:
         callback._set_monitor_op()
 
 
-def put(callback: Any, name: str, value: Any) -> None:
-    """Sets an attribute to what `decode` returned."""
+def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) -> None:
+    """Sets an attribute to what `decode` returned.
+
+    Args:
+      callback: the callback.
+      name: the attribute.
+      value: its value.
+      is_as_written: whether the value is known to be the one that a callback had.
+        Otherwise one of another kind than the attribute has now is not set.
+
+    Raises:
+      TypeError: the attribute is no state, or the value is not of its kind.
+    """
     # An existing list or dict is refilled, not replaced: other objects may hold it, and
     # its type may be a subclass.
     if not is_state(callback, name, value):
@@ -168,10 +180,10 @@ def put(callback: Any, name: str, value: Any) -> None:
     now = getattr(callback, name, None)
     if is_stock(callback):
         kind: Any = _KINDS.get(name, _NUMBERS)
-        fits = value is None or isinstance(value, kind)
+        may_be_none = is_as_written or name in _MAY_BE_NONE
+        fits = isinstance(value, kind) or (value is None and may_be_none)
     else:
-        number = isinstance(now, _NUMBERS) and not isinstance(now, bool)
-        fits = not (number and isinstance(value, (str, list, tuple, dict)))
+        fits = is_as_written or _is_alike(now, value)
     if not fits:
         raise TypeError(f"{value!r} cannot take the place of {now!r}")
     like = type(value) in (dict, list, type(now))
@@ -182,3 +194,17 @@ def put(callback: Any, name: str, value: Any) -> None:
         now[:] = value
     else:
         setattr(callback, name, value)
+
+
+def _is_alike(now: Any, value: Any) -> bool:
+    """Whether a value may be a later one of an attribute that is `now`."""
+    if now is None:
+        return True
+    if isinstance(now, np.ndarray) and isinstance(value, np.ndarray):
+        return (now.dtype.kind in "US") == (value.dtype.kind in "US")
+    kinds_of_values = (bool, _NUMBERS, str, *_CONTAINERS)
+    for kind in kinds_of_values:
+        if isinstance(now, kind):
+            is_flag = kind is _NUMBERS and isinstance(value, bool)
+            return isinstance(value, kind) and not is_flag
+    return True

@@ -27,6 +27,9 @@ class Entry(NamedTuple):
 
     identity: Identity
     state: dict[str, Any]
+    # Whether the file has this state exactly as it was written: then a value may be of
+    # another kind than the attribute has now.
+    is_as_written: bool = False
 
 
 class Document(NamedTuple):
@@ -63,12 +66,25 @@ def write(prefix: str, name: str, state: Document) -> None:
         path = storage.arrays_path(prefix, name, document["arrays"])
         if not tf.io.gfile.exists(path):
             storage.write(path, data)
-    text = json.dumps(document, indent=1).encode()
+    text = _as_json(document)
     while len(text) > MOST_JSON_BYTES:
         _leave_out_largest(document["callbacks"])
-        text = json.dumps(document, indent=1).encode()
+        text = _as_json(document)
     storage.write(storage.json_path(prefix, name), text)
     storage.remove_unused(prefix, name, keep=path)
+
+
+def _as_json(document: dict[str, Any]) -> bytes:
+    """The text of a document; each callback's state gets a digest."""
+    for entry in document["callbacks"]:
+        entry["digest"] = _digest(entry["state"], document)
+    return json.dumps(document, indent=1).encode()
+
+
+def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
+    """The digest of one callback's state and of the arrays that it may refer to."""
+    text = json.dumps([state, document.get("arrays")], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:
@@ -101,17 +117,20 @@ def read(prefix: str, name: str) -> Document:
     decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
     return Document(
         int(document["step"]),
-        [_entry(each, decode) for each in entries],
+        [_entry(each, decode, document) for each in entries],
         [decode(loop) for loop in loops],
     )
 
 
-def _entry(entry: Any, decode: Callable[[Any], Any]) -> Entry:
+def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
+    """The state of one callback; raises if it has not the form of one."""
     state, values, key = entry["state"], entry.get("values", {}), entry.get("key")
     if not isinstance(state, dict) or not isinstance(values, dict):
         raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
     identity = Identity(str(entry["class"]), None if key is None else str(key), values)
-    return Entry(identity, {str(k): decode(v) for k, v in state.items()})
+    is_as_written = entry.get("digest") == _digest(state, document)
+    values_now = {str(k): decode(v) for k, v in state.items()}
+    return Entry(identity, values_now, is_as_written)
 
 
 def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:

@@ -245,7 +245,12 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
             try:
                 if attribute == "best":
                     attributes.find_direction(callback)
-                attributes.put(callback, attribute, value)
+                attributes.put(
+                    callback,
+                    attribute,
+                    value,
+                    is_as_written=entry.is_as_written,
+                )
             except Exception as e:  # a property of a user's class may raise
                 logging.warning(
                     "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). It "

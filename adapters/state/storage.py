@@ -7,6 +7,7 @@ import re
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.ground.whole_files import replacing
 
 
@@ -45,6 +46,12 @@ def write(path: str, data: bytes) -> None:
             file.write(data)
         tf.io.gfile.rename(part, path, overwrite=True)
         return
+    for place in (path, part):
+        if os.path.isdir(place):
+            raise errors.UnwritableError(
+                f"The state of callbacks cannot be written to {place}: a folder is in "
+                "its place. Move the folder away, or save to another directory."
+            )
     try:
         os.unlink(part)
     except FileNotFoundError:

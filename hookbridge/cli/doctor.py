@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.target import NEWEST
+from hookbridge.old_programs.names.target import NEWEST
 
 SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
 USAGE = "[--flag=value ...] PATH..."
@@ -25,7 +25,7 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
     escape_unknown()
-    from hookbridge.old_programs.run import doctor
+    from hookbridge.old_programs.scanning import doctor
 
     needs = doctor.diagnose(values.paths, values.target)
     print(doctor.as_json(needs) if values.format == "json" else doctor.as_text(needs))

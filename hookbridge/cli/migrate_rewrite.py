@@ -12,8 +12,8 @@ from hookbridge import errors
 from hookbridge import old_programs as migrate
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.findings import Unread
-from hookbridge.old_programs.target import NEWEST
+from hookbridge.old_programs.names.target import NEWEST
+from hookbridge.old_programs.reading.modules import Unread
 
 SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."

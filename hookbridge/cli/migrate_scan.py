@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.target import NEWEST
+from hookbridge.old_programs.names.target import NEWEST
 
 SUMMARY = "Find what TF1 code needs on a newer TensorFlow; changes nothing."
 USAGE = "[--flag=value ...] PATH..."
@@ -23,7 +23,8 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the report."""
     escape_unknown()
-    from hookbridge.old_programs import formats, scan
+    from hookbridge.old_programs import scan
+    from hookbridge.old_programs.scanning import formats
 
     report = scan(values.paths, target=values.target)
     print(getattr(formats, f"as_{values.format}")(report))

@@ -72,7 +72,7 @@ def run(values: Values) -> Callable[[], int]:
         old_libraries=tuple(values.old_library),
     )
     if values.dry_run:
-        from hookbridge.old_programs.run.joining.sites import tell
+        from hookbridge.old_programs.run.dry_run import tell
 
         code = tell(launch)
         return lambda: code

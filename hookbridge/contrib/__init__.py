@@ -9,7 +9,7 @@ Programs under `hookbridge run` find it in its old place, rewritten programs her
 docs/running-tf1.md lists the counterparts. A name without one raises when it is used.
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
-in `hookbridge/old_programs/contrib_names.py`), `gone` (the names that have none),
+in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names that have none),
 `private_modules` and `mended_slim`. The room `areas` has what needs code of its own.
 """
 
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
         # Python asks for a file of this room before it imports it.
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from hookbridge.contrib import mended_slim, namespace
-    from hookbridge.old_programs import contrib_names
+    from hookbridge.old_programs.names import contrib_names
 
     sources = contrib_names.AREAS.get(name, ())
     if any(source.partition(".")[0] == "tf_slim" for source in sources):

@@ -7,7 +7,7 @@ import sys
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.old_programs import fates
+from hookbridge.old_programs.names import resolution
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -45,7 +45,9 @@ class Gone:
 
 def way_out(name: str) -> str:
     """What a person can do about a name."""
-    return f"TensorFlow 1 had it; nothing stands for it. Way out: {fates.hint(name)}."
+    return (
+        f"TensorFlow 1 had it; nothing stands for it. Way out: {resolution.hint(name)}."
+    )
 
 
 def _place() -> str:

@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
-from hookbridge.old_programs import contrib_names
+from hookbridge.old_programs.names import contrib_names
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -83,7 +83,7 @@ def _below(path: str, name: str) -> Any:
 
 
 def resolve(source: str) -> Any:
-    """The object of a source; see `hookbridge.old_programs.contrib_names`."""
+    """The object of a source; see `hookbridge.old_programs.names.contrib_names`."""
     root, *parts = source.split(".")
     value: Any
     if root == "tf":

@@ -8,20 +8,20 @@
 
     text = migrate.rewrite(source).source
 
-Reading order: `findings` (what comes out), the room `reading` (what the source says),
-`target`, `contrib_names`, `private_names` and `fates` (what becomes of a name),
-`guests` and `scanning` (all findings of a file); `formats` writes the report.
-The rooms `rewriting` and `rewrites` change code.
+The rooms, each on the ones before it: `names` (what becomes of a name of TensorFlow 1),
+`reading` (what the source of a program says), `scanning` (what it needs, and where);
+then `rewriting` changes code, and `run` runs programs as they are.
 """
 
 from __future__ import annotations
 
-from hookbridge.old_programs.findings import Finding, Report, Unread
-from hookbridge.old_programs.rewrites.registry import REWRITES
-from hookbridge.old_programs.rewriting.results import Rewritten
-from hookbridge.old_programs.rewriting.rule import RewriteRule
-from hookbridge.old_programs.rewriting.source import rewrite
-from hookbridge.old_programs.scanning import scan
+from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.rewriting.engine.results import Rewritten
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.rewriting.registry import REWRITES
+from hookbridge.old_programs.rewriting.text import rewrite
+from hookbridge.old_programs.scanning.findings import Finding, Report
+from hookbridge.old_programs.scanning.scan import scan
 
 __all__ = [
     "REWRITES",

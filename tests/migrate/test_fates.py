@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hookbridge.ground import compat
-from hookbridge.old_programs import contrib_names
-from hookbridge.old_programs.fates import fate
-from hookbridge.old_programs.findings import CODES, VERDICTS
-from hookbridge.old_programs.target import NEWEST, Target, table, versions
+from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, table, versions
+from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:
@@ -42,10 +42,10 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
         asked += [f"tf.{module}.{name}" for name in listed["v1"][module]]
     assert len(asked) > 2000
     for name in asked:
-        found = fate(name, target)
+        found = resolve(name, target)
         if found is not None and found.living:
             # The place has the name: nothing more becomes of it.
-            assert fate(found.living, target) is None, (name, found)
+            assert resolve(found.living, target) is None, (name, found)
             if found.living.startswith("tf."):
                 assert target.has(found.living), (name, found)
 
@@ -84,7 +84,7 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
     ],
 )
 def test_what_becomes_of_a_name(name: str, code: str, living: str) -> None:
-    found = fate(name, Target(NEWEST))
+    found = resolve(name, Target(NEWEST))
     assert found is not None and found.code == code
     assert found.living.startswith(living) and bool(found.living) is bool(living)
 
@@ -111,7 +111,7 @@ def test_private_names_are_those_of_the_installed_tensorflow() -> None:
         there = [name for name in dir(importlib.import_module(place)) if name[0] != "_"]
         assert there
         for name in there:
-            found = fate(f"{place}.{name}", target)
+            found = resolve(f"{place}.{name}", target)
             assert found is not None and found.code == "PRIVATE", name
     python = "tensorflow.python"
     for name, code, way in (
@@ -120,10 +120,10 @@ def test_private_names_are_those_of_the_installed_tensorflow() -> None:
         ("util.nest.no_such_name", "PRIVATE_GONE", "code of your own"),
         ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
     ):
-        found = fate(f"{python}.{name}", target)
+        found = resolve(f"{python}.{name}", target)
         assert found is not None and (found.code, found.way_out) == (code, way)
     # Of another TensorFlow than the installed one nothing is known.
     others = [Target(version) for version in versions() if version != target.version]
     for other in others:
-        found = fate(f"{python}.no_such_module.x", other)
+        found = resolve(f"{python}.no_such_module.x", other)
         assert found is not None and found.code == "PRIVATE"

@@ -12,9 +12,9 @@ from migrate_command import Output, command, in_place
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.rewriting import files
-from hookbridge.old_programs.rewriting.context import Context
+from hookbridge.old_programs.rewriting.engine.context import Context
 
 ONE_TENSORFLOW = True
 OLD = "import tensorflow as tf\nx = tf.estimator.RunConfig()\n"

@@ -10,9 +10,9 @@ import pytest
 from migrate_command import in_place
 
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.findings import Unread
+from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.rewriting import files
-from hookbridge.old_programs.run import doctor
+from hookbridge.old_programs.scanning import doctor
 
 ONE_TENSORFLOW = True
 IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"

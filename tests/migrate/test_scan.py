@@ -14,7 +14,7 @@ from migrate_command import Output, command
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.findings import Finding
+from hookbridge.old_programs.scanning.findings import Finding
 
 ONE_TENSORFLOW = True
 

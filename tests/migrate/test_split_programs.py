@@ -11,7 +11,7 @@ from migrate_command import in_place
 
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.reading.programs import read_programs
-from hookbridge.old_programs.run import doctor
+from hookbridge.old_programs.scanning import doctor
 
 ONE_TENSORFLOW = True
 
@@ -71,12 +71,12 @@ def test_a_file_means_what_any_program_means_that_imports_it(tmp_path: Path) -> 
     (tmp_path / "shared.py").write_text("import tensorflow as tf\nx = tf.constant(1)\n")
     (tmp_path / "new.py").write_text("import tensorflow as tf\nimport shared\n")
     programs, _ = read_programs([tmp_path])
-    assert not any(programs.place(module).means_old for module in programs.given)
+    assert not any(programs.place(module).targets_tf1 for module in programs.given)
     (tmp_path / "old.py").write_text(
         "import tensorflow as tf\nimport shared\ntf.placeholder\n"
     )
     programs, _ = read_programs([tmp_path])
-    old = {Path(m.file).stem for m in programs.given if programs.place(m).means_old}
+    old = {Path(m.file).stem for m in programs.given if programs.place(m).targets_tf1}
     assert old == {"old", "shared"}
 
 

@@ -12,8 +12,8 @@ from launching import PROGRAMS, ROOT
 
 from hookbridge.cli import main
 from hookbridge.ground import compat
-from hookbridge.old_programs import contrib_names
-from hookbridge.old_programs.run import doctor
+from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.scanning import doctor
 
 SOURCE = """\
 import tensorflow as tf

@@ -17,8 +17,8 @@ from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
 
 from hookbridge.estimator import places
 from hookbridge.ground import compat
-from hookbridge.old_programs.run import doctor
 from hookbridge.old_programs.run.located import OwnCode
+from hookbridge.old_programs.scanning import doctor
 
 LIBRARIES = PROGRAMS / "libraries"
 V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from hookbridge.contrib import namespace
 from hookbridge.contrib.gone import Gone
-from hookbridge.old_programs import contrib_names
+from hookbridge.old_programs.names import contrib_names
 
 # Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
@@ -41,9 +41,7 @@ def main(path: str = "") -> None:
         if names:
             found[area] = names
     assert not hasattr(sys.modules["tensorflow"], "contrib")
-    lines = [
-        f' "{area}": {json.dumps(" ".join(names))}' for area, names in found.items()
-    ]
+    lines = [f' "{area}": {json.dumps(names)}' for area, names in found.items()]
     contrib_names.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

@@ -8,9 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hookbridge.old_programs.fates import fate
-from hookbridge.old_programs.reading.names import Names, as_v1, canonical, imports, uses
-from hookbridge.old_programs.target import NEWEST, Target, table
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.reading.bound_names import (
+    Names,
+    as_v1,
+    canonical,
+    imports,
+    uses,
+)
 
 # Packages that bring TensorFlow with them or are a part of it.
 TENSORFLOW = frozenset(
@@ -29,8 +35,8 @@ _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
     """The names of a list, in each of the places that have them."""
-    names: str = table("names")[key]
-    return {f"{prefix}{name}" for prefix in prefixes for name in names.split()}
+    names: list[str] = table("names")[key]
+    return {f"{prefix}{name}" for prefix in prefixes for name in names}
 
 
 # Kind of evidence -> how its names begin.
@@ -111,7 +117,7 @@ def _kinds(
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
         written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
-        outcome = None if id(node) in guarded or written else fate(name, target)
+        outcome = None if id(node) in guarded or written else resolve(name, target)
         if outcome is None:
             continue
         is_v1 = outcome.code == "V1_NAME" and name.startswith("tf.")

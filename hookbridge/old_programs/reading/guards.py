@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from hookbridge.old_programs.fates import LOSING
+from hookbridge.old_programs.names.resolution import MODULES_WITH_REMOVED_NAMES
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -39,7 +39,7 @@ def _guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Try):
         # `from collections import Mapping`, after the place of today was tried.
         for statement in (one for h in node.handlers for one in h.body):
-            if getattr(statement, "module", None) in LOSING:
+            if getattr(statement, "module", None) in MODULES_WITH_REMOVED_NAMES:
                 yield statement
         errors = OF_IMPORTS | {_NO_NAME}
         has_import = any(catches(h, errors) for h in node.handlers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from hookbridge.old_programs.reading.bound_names import imports, module_name
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.names import imports, module_name
 
 
 def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
@@ -77,7 +77,7 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
         if other is None:
             continue
         for name, dotted in other.names.bound.items():
-            if not name.startswith("_") and name not in module.names.of_its_own:
+            if not name.startswith("_") and name not in module.names.bound_here:
                 bound[name] = dotted
     for name, dotted in list(bound.items()):
         place, _, last = dotted.rpartition(".")

@@ -12,15 +12,14 @@ import re
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.old_programs.findings import CODES, Finding, Unread
 from hookbridge.old_programs.reading import guards
+from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
-from hookbridge.old_programs.reading.names import Names
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 
 MAX_BYTES = 5_000_000
@@ -102,29 +101,18 @@ class Module:
             return line
         return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line
 
-    def finding(
-        self,
-        node: ast.AST | None,
-        code: str,
-        name: str,
-        way_out: str,
-        details: dict[str, Any] | None = None,
-        first: int = 1,
-    ) -> Finding:
-        """A finding at a node, or in the line `first` for what has no place."""
-        cell, line = self.place(getattr(node, "lineno", first))
-        return Finding(
-            file=self.file,
-            line=line,
-            column=getattr(node, "col_offset", 0) + 1,
-            code=code,
-            verdict=CODES[code].verdict,
-            name=name,
-            message=CODES[code].message,
-            way_out=way_out,
-            cell=cell,
-            details=details or {},
-        )
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that could not be read, and why.
+
+    Attributes:
+      file: its path, as it was found.
+      reason: why, in one line.
+    """
+
+    file: str
+    reason: str
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:

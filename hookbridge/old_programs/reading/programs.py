@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from hookbridge import errors
-from hookbridge.old_programs.findings import Unread
 from hookbridge.old_programs.reading.evidence import Evidence, Use
 from hookbridge.old_programs.reading.imports import folders_above, imported, link
-from hookbridge.old_programs.reading.modules import Module, find_files, read_module
+from hookbridge.old_programs.reading.modules import (
+    Module,
+    Unread,
+    find_files,
+    read_module,
+)
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
@@ -39,12 +43,12 @@ class Meaning(Evidence):
         """Why the v1 behaviour has to be switched on; None if it has not."""
         return self.old or (None if self.switch else self.needs_v1)
 
-    def means_old(self, file: Evidence) -> bool:
+    def targets_tf1(self, file: Evidence) -> bool:
         """Whether `import tensorflow` in a file of the program means TensorFlow 1."""
-        return means_old_alone(file) or (self.old is not None and file.new is None)
+        return shows_tf1(file) or (self.old is not None and file.new is None)
 
 
-def means_old_alone(file: Evidence) -> bool:
+def shows_tf1(file: Evidence) -> bool:
     """Whether the file itself shows TensorFlow 1."""
     return bool(file.old or (file.leftover and not file.new))
 
@@ -54,7 +58,7 @@ def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     files = list(files)
     kinds = [field.name for field in fields(Evidence) if field.name != "written"]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
-    uses["old"] = [e.old or e.leftover for e in files if means_old_alone(e)]
+    uses["old"] = [e.old or e.leftover for e in files if shows_tf1(e)]
     result = Meaning(
         **{kind: next(filter(None, some), None) for kind, some in uses.items()},
         written=frozenset().union(*(file.written for file in files)),
@@ -86,7 +90,7 @@ class Place:
     meaning: Meaning  # what they mean by TensorFlow
     # The same, for a main file without the other programs that import it.
     of_main: Meaning
-    means_old: bool  # whether `import tensorflow` means TensorFlow 1 in the module
+    targets_tf1: bool  # whether `import tensorflow` means TensorFlow 1 in the module
     # The modules of the programs that it imports, by dotted name.
     own: Mapping[str, Module]
     is_main: bool  # whether it is the main file of one
@@ -161,7 +165,7 @@ class Programs:
         # They mean TensorFlow 1, if one of them does.
         meant = next((one for one in meanings if one.old), meanings[0])
         of_main, own = self._of_main.get(module, meant), self._imports[module]
-        old = meant.means_old(module.evidence)
+        old = meant.targets_tf1(module.evidence)
         return Place(meant, of_main, old, own, is_main, is_run)
 
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.old_programs.findings import Unread
-from hookbridge.old_programs.guests import Guests
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import means_old_alone, read_programs
-from hookbridge.old_programs.rewrites.registry import REWRITES, chosen
-from hookbridge.old_programs.rewriting.results import Rewritten
-from hookbridge.old_programs.rewriting.rule import RewriteRule
-from hookbridge.old_programs.rewriting.source import rewrite_module
-from hookbridge.old_programs.target import NEWEST, Target
+from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading.modules import Module, Unread
+from hookbridge.old_programs.reading.programs import read_programs, shows_tf1
+from hookbridge.old_programs.rewriting.engine.module import rewrite_module
+from hookbridge.old_programs.rewriting.engine.results import Rewritten
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
+from hookbridge.old_programs.rewriting.registry import REWRITES
+from hookbridge.old_programs.scanning.guests import Guests
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     """
     staged: list[tuple[FileRewrite, Path, Path]] = []
     with contextlib.ExitStack() as stack:
-        for done in sorted(plan, key=lambda d: means_old_alone(d.module.evidence)):
+        for done in sorted(plan, key=lambda d: shows_tf1(d.module.evidence)):
             path = Path(os.path.realpath(done.path))
             beside = path.with_name(f".{path.name}.{os.getpid()}")
             stack.callback(beside.unlink, missing_ok=True)

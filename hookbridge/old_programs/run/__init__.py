@@ -1,9 +1,8 @@
 """Runs a TF1 program, unedited, on the installed TensorFlow.
 
-Reading order: `located` (what to run), `reading` and `evidence` (what its
-source says), `world` (which TensorFlow the program gets), `own_modules`, `statements`
-and `views` (what `import tensorflow` means in its files), `lost_names`, then
-`execute`, `tracebacks`, `children` and `spawned` (how it runs). `doctor` lists what
-TensorFlow lacks. The room `contrib` has what stands behind `tf.contrib`. The room
-`joining` adds guests from a file to the program's trainings.
+Reading order: `located` (what to run), `world` (which TensorFlow the program gets),
+`own_modules`, `statements`, `answers` and `views` (what `import tensorflow` means in
+its files), `converted` (the same in functions of AutoGraph), `lost_names`, then
+`execute`, `tracebacks`, `children` and `spawned` (how it runs). The room `joining` adds
+guests from a file to the program's trainings; `dry_run` says where.
 """

@@ -66,19 +66,16 @@ def run(
 ) -> int:
     """Runs the cells in the main module; says which one failed."""
     old = program.means_old(located.file)
-    is_answered = old is not None
-    if is_answered:
-        setattr(main, statements.HELPER, statements.old if old else statements.new)
     shell: Shell
     folders: tuple[str, ...] = ()
     if importlib.util.find_spec("IPython") is not None:
         from hookbridge.old_programs.run import ipython
 
         os.environ.setdefault("MPLBACKEND", _BACKEND)
-        shell = ipython.IPythonShell(main, located.file, program, is_answered)
+        shell = ipython.IPythonShell(main, located.file, program, old)
         folders = (ipython.FOLDER,)
     else:
-        shell = PlainShell(main, located.file, is_answered)
+        shell = PlainShell(main, located.file, old)
     name, left = os.path.basename(located.file), list(notebook.code)
     while left:
         cell = left.pop(0)
@@ -104,9 +101,8 @@ def run(
 class PlainShell:
     """Runs cells without IPython."""
 
-    def __init__(self, main: types.ModuleType, file: str, is_answered: bool) -> None:
-        self._space, self._file = main.__dict__, file
-        self._is_answered = is_answered
+    def __init__(self, main: types.ModuleType, file: str, old: bool | None) -> None:
+        self._space, self._file, self._old = main.__dict__, file, old
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `Shell`; shows the value of an expression at the end of the cell."""
@@ -114,7 +110,8 @@ class PlainShell:
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)
         tree = ast.parse(source, name)
-        tree = statements.replaced(tree) if self._is_answered else tree
+        if self._old is not None:
+            tree = statements.rewrite(tree, self._old)
         is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
         last = tree.body.pop() if is_shown else None
         try:

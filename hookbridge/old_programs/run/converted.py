@@ -9,8 +9,6 @@ import ast
 import functools
 from typing import Any
 
-import tensorflow as tf
-
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run import statements
 
@@ -27,11 +25,6 @@ def follow() -> None:
         return rewritten(text) if is_ours else text
 
     patching.assign(utils, getimmediatesource=source)
-    for name in ("module", "root", "name", "star"):
-        whole = tf.autograph.experimental.do_not_convert(
-            getattr(statements.Imports, name)
-        )
-        patching.assign(statements.Imports, **{name: whole})
 
 
 def rewritten(source: str) -> str:

@@ -20,7 +20,7 @@ from traitlets.config import Config
 
 from hookbridge.old_programs.reading.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
-from hookbridge.old_programs.run.statements import replaced
+from hookbridge.old_programs.run.statements import rewrite
 
 FOLDER = os.path.join(os.path.dirname(IPython.__file__), "")
 # `pip install tensorflow==1.15` would replace the TensorFlow that runs the notebook.
@@ -31,16 +31,16 @@ _REPLACES = re.compile(
 _VERSION_MAGIC = "tensorflow_version"
 
 
-class Answers(ast.NodeTransformer):
-    """Gives cells the program's TensorFlow, and keeps the one that is installed."""
+class Cells(ast.NodeTransformer):
+    """Gives cells of a notebook the program's TensorFlow, and keeps the one that is installed."""
 
-    def __init__(self, is_answered: bool = True) -> None:
-        self._is_answered = is_answered
+    def __init__(self, old: bool | None) -> None:
+        self._old = old  # what the cells mean; None for a notebook without TensorFlow
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Called with the whole cell."""
         self.generic_visit(node)
-        return replaced(node) if self._is_answered else node
+        return node if self._old is None else rewrite(node, self._old)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leaves out an installation, and says so."""
@@ -101,7 +101,11 @@ class IPythonShell:
     """Runs cells as Jupyter does."""
 
     def __init__(
-        self, main: types.ModuleType, file: str, program: Program, is_answered: bool
+        self,
+        main: types.ModuleType,
+        file: str,
+        program: Program,
+        old: bool | None,
     ) -> None:
         # It would be written into the user's home.
         self._folder = tempfile.TemporaryDirectory(prefix="hookbridge-ipython-")
@@ -116,7 +120,7 @@ class IPythonShell:
             compiler_class=_Compiler,
         )
         self._shell.compile.program = program
-        prepare(self._shell, is_answered)
+        prepare(self._shell, old)
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `cells.Shell`."""
@@ -126,9 +130,9 @@ class IPythonShell:
         return error
 
 
-def prepare(shell: Any, is_answered: bool = True) -> None:
+def prepare(shell: Any, old: bool | None) -> None:
     """Lets the cells of a shell find the program's TensorFlow from now on."""
-    shell.ast_transformers.append(Answers(is_answered))
+    shell.ast_transformers.append(Cells(old))
     if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)
 

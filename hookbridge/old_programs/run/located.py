@@ -11,11 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 
+import hookbridge
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
 from hookbridge.old_programs.reading.libraries import is_old_library, package_of
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(hookbridge.__file__))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.fates import LOST, LOST_FUNCTIONS
+from hookbridge.old_programs.names.resolution import REMOVED_FUNCTIONS, REMOVED_NAMES
 
 # What `inspect.getargspec` returned until Python 3.11.
 ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
@@ -27,8 +27,8 @@ def asscalar(a: Any) -> Any:
 
 def bring_back() -> None:
     """Gives modules the names that they have lost; no name changes its meaning."""
-    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in LOST_FUNCTIONS}
-    for name, living in {**LOST, "numpy.bool": "bool", **ours}.items():
+    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in REMOVED_FUNCTIONS}
+    for name, living in {**REMOVED_NAMES, "numpy.bool": "bool", **ours}.items():
         module, _, lost = name.rpartition(".")
         place, _, last = living.rpartition(".")
         owner = importlib.import_module(module)

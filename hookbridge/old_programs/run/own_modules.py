@@ -11,10 +11,9 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
-from hookbridge.old_programs.findings import Unread
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.modules import Module, read_module
-from hookbridge.old_programs.reading.programs import means_old_alone, read_program
+from hookbridge.old_programs.reading.modules import Module, Unread, read_module
+from hookbridge.old_programs.reading.programs import read_program, shows_tf1
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, OwnCode
 from hookbridge.old_programs.run.statements import rewrite
@@ -88,7 +87,7 @@ class Program:
         """The lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
-    def means_old(self, file: str) -> bool | None:
+    def targets_tf1(self, file: str) -> bool | None:
         """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.
 
         A file of the program that imports TensorFlow enters the world here.
@@ -100,8 +99,8 @@ class Program:
             return None
         self.enter()
         if self.own.is_inside(file):
-            return self.world.meaning.means_old(evidence)
-        return means_old_alone(evidence)
+            return self.world.meaning.targets_tf1(evidence)
+        return shows_tf1(evidence)
 
 
 class OwnLoader(SourceFileLoader):
@@ -115,7 +114,7 @@ class OwnLoader(SourceFileLoader):
         """Compiles the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
-        old = self._program.means_old(path)
+        old = self._program.targets_tf1(path)
         if old is None:
             return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)

@@ -1,4 +1,4 @@
-"""Import statements of a program's own files, answered with a view of TensorFlow.
+"""Import statements of a program's own files become calls, which `answers` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines.
@@ -7,88 +7,26 @@ same place in the file, so that tracebacks show the right lines.
 from __future__ import annotations
 
 import ast
-import inspect
 import itertools
-import sys
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS
 from hookbridge.old_programs.reading import guards
-from hookbridge.old_programs.run import views
-from hookbridge.old_programs.scanning import ARGUMENTS
 
 HELPER = "__hookbridge__"
-ROOT = "tensorflow"
-ROOTS = (ROOT, KERAS)
-_HERE = "hookbridge.old_programs.run.statements"
-
-
-class Imports:
-    """Answers the import statements of one file, which may mean TensorFlow 1 (`old`).
-
-    With `strict`, importing a name that is gone raises `ImportError`, for imports whose
-    error the file catches: it has another way then. Otherwise the name raises when it
-    is used.
-    """
-
-    def __init__(self, old: bool, strict: bool = False) -> None:
-        self._old, self._is_strict = old, strict
-
-    @property
-    def strict(self) -> Imports:
-        """The strict form, for imports whose `ImportError` the file catches."""
-        return Imports(self._old, strict=True)
-
-    def module(self, dotted: str) -> Any:
-        """`import dotted as ...`."""
-        return self._checked(views.find(self._old, dotted), dotted)
-
-    def root(self, dotted: str) -> Any:
-        """`import dotted`, which binds the first part."""
-        self.module(dotted)
-        return views.find(self._old, dotted.partition(".")[0])
-
-    def name(self, dotted: str, name: str) -> Any:
-        """`from dotted import name`."""
-        module = self.module(dotted)
-        try:
-            value = self._checked(getattr(module, name), f"{dotted}.{name}")
-            if dotted.startswith(f"{ROOT}.python") and inspect.ismodule(value):
-                return views.find(self._old, f"{dotted}.{name}")
-            return value
-        except AttributeError as missing:
-            try:
-                return views.find(self._old, f"{dotted}.{name}")
-            except ImportError:
-                raise ImportError(
-                    f"cannot import name '{name}' from '{dotted}'"
-                ) from missing
-
-    def _checked(self, value: Any, dotted: str) -> Any:
-        if self._is_strict and views.is_gone(value):
-            raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-        return value
-
-    def star(self, dotted: str, namespace: dict[str, Any]) -> None:
-        """`from dotted import *`."""
-        module = views.find(self._old, dotted)
-        listed = getattr(module, "__all__", None)
-        names = listed or [name for name in dir(module) if not name.startswith("_")]
-        for name in names:
-            value = getattr(module, name, sys)
-            if value is not sys:
-                namespace[name] = value
-
-
-# Each rewritten file imports one of these under the name `HELPER`.
-old = Imports(old=True)
-new = Imports(old=False)
+ROOTS = ("tensorflow", KERAS)
+# The module that has the helper. It imports TensorFlow.
+_ANSWERS = "hookbridge.old_programs.run.answers"
 
 
 def rewrite(tree: ast.Module, old: bool) -> ast.Module:
     """Replaces the imports of TensorFlow in a module."""
-    new = replaced(tree)
-    first = ast.ImportFrom(_HERE, [ast.alias("old" if old else "new", HELPER)], 0)
+    rewriting = _Rewriting()
+    new: ast.Module = rewriting.visit(tree)
+    if not rewriting.has_calls:
+        return ast.fix_missing_locations(new)
+    first = ast.ImportFrom(_ANSWERS, [ast.alias("old" if old else "new", HELPER)], 0)
     place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
     new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
     return ast.fix_missing_locations(new)
@@ -111,6 +49,7 @@ class _Rewriting(ast.NodeTransformer):
     """Replaces the imports of TensorFlow in a syntax tree."""
 
     def __init__(self) -> None:
+        self.has_calls = False  # whether an import was replaced
         self._strict = False
 
     def visit_Try(self, node: ast.Try) -> Any:
@@ -172,6 +111,7 @@ class _Rewriting(ast.NodeTransformer):
         return ast.copy_location(fetched, node)
 
     def _call(self, method: str, *words: str) -> ast.Call:
+        self.has_calls = True
         helper: ast.expr = ast.Name(HELPER, ast.Load())
         if self._strict:
             helper = ast.Attribute(helper, "strict", ast.Load())

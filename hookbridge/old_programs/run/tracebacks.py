@@ -8,8 +8,11 @@ import sys
 import types
 from collections.abc import Iterator
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_ROOMS = tuple(os.path.join(_PACKAGE, room, "") for room in ("run", "contrib"))
+from hookbridge import contrib
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_CONTRIB = os.path.dirname(os.path.abspath(contrib.__file__))
+_ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
 
 
 @contextlib.contextmanager

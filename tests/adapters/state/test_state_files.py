@@ -13,7 +13,9 @@ import pytest
 from callback_recorder import callback_of
 from state_runs import Holds, Killed, restored, state_of
 
+from hookbridge import errors
 from hookbridge.adapters.state import attributes, codec, document, storage
+from hookbridge.adapters.state.files import CallbackState
 
 ONE_KERAS = True
 
@@ -98,6 +100,88 @@ def test_crafted_file_sets_no_configuration(keras: Any, tmp_path: Path) -> None:
     # Only attributes that would be stored are restored.
     stored = attributes.storable(callback).keys()
     assert stored >= changed.keys() and not stored & {"cmd", "path", "model", "new"}
+
+
+_WRONG = {
+    "null for a number": ("count", None),
+    "a flag for a number": ("count", True),
+    "a text for a number": ("count", "many"),
+    "a text for an array": ("kept", "abc"),
+    "a list for an array": ("kept", [1.0]),
+    "a dict for a list": ("seen", {"x": 1}),
+    "null for a list": ("seen", None),
+}
+
+
+@pytest.mark.parametrize("kind", _WRONG)
+def test_a_value_of_another_kind_is_left_out_alone(
+    keras: Any, tmp_path: Path, said: Any, kind: str
+) -> None:
+    """A callback would fail with it in its first batch."""
+
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        self.count, self.kept, self.seen = 1, np.ones(3), [1]
+
+    prefix = str(tmp_path / "model.ckpt-3")
+    name, value = _WRONG[kind]
+    states = []
+    for start in (5, 0):
+        callback = callback_of(keras, on_epoch_end=on_epoch_end)
+        vars(callback).update(count=0, kept=np.zeros(3), seen=[0])
+        state = CallbackState()
+        part = state.add([callback])
+        part.begin()
+        states.append((callback, state, part))
+        if start:
+            vars(callback).update(count=5, kept=np.full(3, 5.0), seen=[5])
+            state.save(prefix, 3)
+            path = Path(f"{prefix}.hookbridge.json")
+            written = json.loads(path.read_text())
+            written["callbacks"][0]["state"][name] = value
+            path.write_text(json.dumps(written))
+    callback, state, part = states[1]
+    saved = state.read(prefix)
+    assert saved is not None
+    part.restore(saved)
+    now = {"count": callback.count, "kept": callback.kept.tolist()}
+    now["seen"] = callback.seen
+    restored_ones = {"count": 5, "kept": [5.0] * 3, "seen": [5]}
+    begins_anew = {"count": 0, "kept": [0.0] * 3, "seen": [0]}
+    assert now == {**restored_ones, name: begins_anew[name]}
+    assert said(f"`Functions.{name}` cannot be restored")
+
+
+def test_a_callback_may_change_the_kind_of_its_value(
+    keras: Any, tmp_path: Path
+) -> None:
+    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+        self.count, self.seen = None, "all"
+
+    prefix = str(tmp_path / "model.ckpt-3")
+    callbacks = []
+    for _ in range(2):
+        callback = callback_of(keras, on_epoch_end=on_epoch_end)
+        vars(callback).update(count=0, seen=[])
+        callbacks.append(callback)
+        state = CallbackState()
+        part = state.add([callback])
+        part.begin()
+        if len(callbacks) == 1:
+            callback.on_epoch_end(0)
+            state.save(prefix, 3)
+            continue
+        saved = state.read(prefix)
+        assert saved is not None
+        part.restore(saved)
+    assert (callbacks[1].count, callbacks[1].seen) == (None, "all")
+
+
+@pytest.mark.parametrize("name", ["hookbridge.json", "hookbridge.json.part"])
+def test_a_folder_in_the_files_place(keras: Any, tmp_path: Path, name: str) -> None:
+    prefix = str(tmp_path / "model.ckpt-3")
+    Path(f"{prefix}.{name}").mkdir()
+    with pytest.raises(errors.UnwritableError, match="a folder is in its place"):
+        Holds(keras).save(prefix, 3, 1.0)
 
 
 def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:

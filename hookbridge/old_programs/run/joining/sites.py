@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.guests import SESSIONS, Trainings, last_name
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import read_program
-from hookbridge.old_programs.run.located import Launch, OwnCode, locate
+from hookbridge.old_programs.scanning.guests import SESSIONS, Trainings, last_name
 
 _PLAIN = ("Session", "InteractiveSession")
 _MANAGED = ("managed_session", "prepare_or_wait_for_session")
@@ -28,26 +24,6 @@ class Site(NamedTuple):
     call: str  # what is called
     joins: bool  # whether guests join it
     how: str  # how they join, or why they do not
-
-
-def tell(launch: Launch) -> int:
-    """Prints where the guests would join; nothing of the program runs."""
-    if launch.as_module:
-        sys.path[0] = os.getcwd()
-    located = locate(launch)
-    if located.folder not in sys.path:
-        sys.path.insert(0, located.folder)
-    modules = read_program(
-        [located.file, *located.others], OwnCode(located.folder).roots()
-    )
-    trainings = list(sites(modules))
-    for site in trainings:
-        mark = "joins" if site.joins else "cannot join"
-        file = os.path.relpath(site.file)
-        print(f"{file}:{site.line}: {site.call}: {mark}: {site.how}")
-    if not trainings:
-        print("The source has no training that guests could join.")
-    return 0
 
 
 def sites(modules: Sequence[Module]) -> Iterator[Site]:

@@ -12,15 +12,12 @@ tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had
 
 from __future__ import annotations
 
-import functools
-
-from hookbridge.old_programs.target import DATA, table
+from hookbridge.old_programs.names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
 # Area -> where its names are looked for, in this order.
 AREAS: dict[str, tuple[str, ...]] = {
-    area: tuple(sources.split())
-    for area, sources in table("names")["contrib areas"].items()
+    area: tuple(sources) for area, sources in table("names")["contrib areas"].items()
 }
 # Names that are not where the rest of their area is. Classes of ours that derive from
 # Keras 2 or Estimator are among them: these are loaded only for who asks.
@@ -32,10 +29,10 @@ def areas_above(path: str) -> bool:
     return not path or any(f"{n}.".startswith(f"{path}.") for n in (*AREAS, *NAMES))
 
 
-@functools.cache
 def names() -> dict[str, list[str]]:
     """Area -> the names in it that live."""
-    return {area: text.split() for area, text in table(FILE.stem).items()}
+    listed: dict[str, list[str]] = table(FILE.stem)
+    return listed
 
 
 def lives(name: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.rewriting.context import Context
-from hookbridge.old_programs.rewriting.rule import RewriteRule
-from hookbridge.old_programs.scanning import ARGUMENTS, METHODS
+from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "old-arguments"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hookbridge.ground import compat
-from hookbridge.old_programs.target import Target
+from hookbridge.old_programs.names.target import Target
 
 
 def missing(name: str, target: Target) -> tuple[str, bool]:

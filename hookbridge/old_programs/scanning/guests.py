@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from hookbridge.old_programs.findings import Finding
 from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
 HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
 _KERAS = ("tensorflow", "keras", "tf_keras")
@@ -93,7 +93,7 @@ def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
             way = f"goes with its CheckpointSaverHook through {way}"
         elif details["adds_ops"]:
             way += "; what `begin` adds is made on the live graph"
-        yield module.finding(node, code, node.name, way, details=details)
+        yield finding_at(module, node, code, node.name, way, details=details)
 
 
 def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
@@ -153,13 +153,13 @@ def sites(module: Module) -> Iterator[Finding]:
             name = f"{callee}({keyword.arg}=)"
             if keyword.arg in HOOK_ARGUMENTS:
                 way = f"`{keyword.arg}=hb.as_hooks([...])` takes callbacks as well"
-                yield module.finding(node, "HOOK_SITE", name, way)
+                yield finding_at(module, node, "HOOK_SITE", name, way)
             elif keyword.arg == "callbacks" and callee in KERAS_LOOPS:
                 way = "`callbacks=hb.as_callbacks([...])` takes hooks as well"
-                yield module.finding(node, "CALLBACK_SITE", name, way)
+                yield finding_at(module, node, "CALLBACK_SITE", name, way)
         if callee in _TAKERS:
             way = "`hb.as_hooks` takes callbacks where hooks are taken"
-            yield module.finding(node, "HOOK_SITE", callee, way)
+            yield finding_at(module, node, "HOOK_SITE", callee, way)
 
 
 def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge import __version__
 from hookbridge.insight.report.page import page, table
-from hookbridge.old_programs.findings import CODES, Report
+from hookbridge.old_programs.scanning.findings import CODES, Report
 
 # Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
 _VERDICTS = {

@@ -6,9 +6,9 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable, Sequence
 
+from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
 from hookbridge.old_programs.reading.modules import Module, split_lines
 from hookbridge.old_programs.reading.notebooks import is_border
-from hookbridge.old_programs.reading.names import Import, canonical, imports
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
@@ -19,7 +19,7 @@ def module_of(root: str) -> str:
     return _USUAL.get(root, (root, root))[0]
 
 
-class Imports:
+class NeededImports:
     """What one module imports at its top level, and what it has to import.
 
     `own` are the modules of its program that it imports.
@@ -30,7 +30,7 @@ class Imports:
         self.bound = {
             name: value
             for name, value in names.bound.items()
-            if name in names.of_its_own and name not in names.aliases
+            if name in names.bound_here and name not in names.aliases
         }
         self._nodes = module.nodes
         self._wanted: dict[str, str] = {}  # name -> module

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from hookbridge.ground import compat
-from hookbridge.old_programs.findings import Finding, Unread
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.bound_names import imports
 from hookbridge.old_programs.reading.imports import folders_above
 from hookbridge.old_programs.reading.libraries import old_libraries
-from hookbridge.old_programs.reading.names import imports
+from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
-from hookbridge.old_programs.scanning import lacks
-from hookbridge.old_programs.target import Target
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.old_programs.scanning.scan import lacks
 
 COLUMNS = 100
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
@@ -85,7 +86,7 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
         for name, use in old_libraries(module):
             nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
-                yield module.finding(node, "OLD_LIBRARY", f"{name} ({use})", way)
+                yield finding_at(module, node, "OLD_LIBRARY", f"{name} ({use})", way)
 
 
 def _packages(node: ast.AST) -> set[str]:

@@ -1,12 +1,12 @@
-"""Names that died become the living ones; `fates` knows what becomes of a name."""
+"""Names that died become the living ones; `resolve` knows what becomes of a name."""
 
 from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.reading.names import canonical
-from hookbridge.old_programs.rewriting.context import Context, root_of
-from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.reading.bound_names import canonical
+from hookbridge.old_programs.rewriting.engine.context import Context, root_of
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "names"
 CODES = (

@@ -126,7 +126,7 @@ class Names:
         self._statements = tree.body
         self.add_aliases()
         # The names among them that this module binds itself.
-        self.of_its_own = frozenset(self.bound)
+        self.bound_here = frozenset(self.bound)
         # The dotted names that the module assigns to, such as `tensorflow.model`.
         stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
         attributes = (n for n in stored if isinstance(n, ast.Attribute))

@@ -6,12 +6,16 @@ import ast
 import functools
 from collections import Counter
 
-from hookbridge.old_programs.findings import CODES
-from hookbridge.old_programs.guests import HOOK_ARGUMENTS, KERAS_LOOPS, last_name
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.rewriting.context import Context
-from hookbridge.old_programs.rewriting.results import comment
-from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.results import comment
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning.findings import CODES
+from hookbridge.old_programs.scanning.guests import (
+    HOOK_ARGUMENTS,
+    KERAS_LOOPS,
+    last_name,
+)
 
 NAME = "guest-lists"
 _EPOCHS = "STEPS_PER_EPOCH"

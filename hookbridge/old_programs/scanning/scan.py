@@ -7,31 +7,28 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs import guests
-from hookbridge.old_programs.fates import fate
-from hookbridge.old_programs.findings import Finding, Report, sort_key
+from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
-from hookbridge.old_programs.target import NEWEST, Target, table
+from hookbridge.old_programs.scanning import guests
+from hookbridge.old_programs.scanning.findings import (
+    Finding,
+    Report,
+    finding_at,
+    sort_key,
+)
 
-# Method -> its name today.
-METHODS = {"export_savedmodel": "export_saved_model"}
-# (Method or function, old argument) -> its name today; empty for a call of `prefetch`.
-ARGUMENTS = {
-    ("add_meta_graph_and_variables", "legacy_init_op"): "main_op",
-    ("add_meta_graph", "legacy_init_op"): "main_op",
-    ("map", "num_threads"): "num_parallel_calls",
-    ("map", "output_buffer_size"): "",
-}
 # Function -> the code of a finding at its call, and the way out.
 _CALLS: dict[str, tuple[str, str]] = {
-    name: (code, way)
-    for code, (names, way) in table("names")["calls"].items()
-    for name in names.split()
+    name: (code, row["way out"])
+    for code, row in table("names")["calls"].items()
+    for name in row["names"]
 }
-_READERS = frozenset(table("names")["queue readers"].split())
+_READERS = frozenset(table("names")["queue readers"])
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
@@ -85,8 +82,8 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """
     for starred in module.names.starred:
         if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
-            yield module.finding(None, "STAR_IMPORT", f"{starred}.*", "")
-    is_old, meaning = place.means_old, place.meaning
+            yield finding_at(module, None, "STAR_IMPORT", f"{starred}.*", "")
+    is_old, meaning = place.targets_tf1, place.meaning
     own = tuple(f"{name}." for name in meaning.written)
     has_flags = False
     for node, name in uses(module.nodes, module.names):
@@ -98,11 +95,11 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             name, has_flags = f"{before}.FLAGS", True
         if id(node) in module.guarded or f"{name}.".startswith(own):
             continue
-        outcome = fate(name, target)
+        outcome = resolve(name, target)
         if is_old and outcome is not None and outcome.code == "ESTIMATOR":
-            outcome = fate(as_v1(name), target) or outcome
+            outcome = resolve(as_v1(name), target) or outcome
         if outcome is not None:
-            yield module.finding(node, outcome.code, name, outcome.way_out)
+            yield finding_at(module, node, outcome.code, name, outcome.way_out)
     alone = module.evidence.old or module.evidence.leftover
     if is_old and not alone and meaning.old:
         name, way = f"TensorFlow 1: {meaning.old}", _V1_IMPORT
@@ -110,7 +107,7 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         modules = ((getattr(one.node, "module", one.full), one) for one in imported)
         wholes = (one.node for name, one in modules if name == "tensorflow")
         for first in itertools.islice(wholes, 1):
-            yield module.finding(first, "V1_FILE", name, way)
+            yield finding_at(module, first, "V1_FILE", name, way)
 
 
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
@@ -128,7 +125,7 @@ def _switch(
 ) -> Iterator[Finding]:
     if needs is not None:
         line = needs.line if needs.file == module.file else 1
-        yield module.finding(None, code, str(needs), way, first=line)
+        yield finding_at(module, None, code, str(needs), way, first=line)
 
 
 def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
@@ -144,7 +141,7 @@ def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
         for node in ast.walk(block):
             name = module.names.of(node.func) if isinstance(node, ast.Call) else None
             if name in _READERS:
-                yield module.finding(node, "GPU_READER", str(name), _READER_WAY)
+                yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)
 
 
 def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
@@ -152,23 +149,23 @@ def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
     name = module.names.of(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
-        if not place.means_old or "tensorflow" in module.names.bound:
+        if not place.targets_tf1 or "tensorflow" in module.names.bound:
             way = "`tf.compat.v1.device(...)`"
-            yield module.finding(call, "DEVICE_FUNCTION", name, way)
+            yield finding_at(module, call, "DEVICE_FUNCTION", name, way)
     elif name in _CALLS:
         code, way = _CALLS[name]
-        yield module.finding(call, code, name, way)
+        yield finding_at(module, call, code, name, way)
     if not isinstance(call.func, ast.Attribute):
         return
     method = call.func.attr
     if method in METHODS:
-        yield module.finding(call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
     for keyword in call.keywords:
         new = ARGUMENTS.get((method, keyword.arg or ""))
         if new is not None:
             name = f"{method}({keyword.arg}=)"
             way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
-            yield module.finding(call, "OLD_ARGUMENT", name, way)
+            yield finding_at(module, call, "OLD_ARGUMENT", name, way)
 
 
 def _may_be_function(node: ast.expr) -> bool:

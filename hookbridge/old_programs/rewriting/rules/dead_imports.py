@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 
-from hookbridge.old_programs.fates import fate
-from hookbridge.old_programs.reading.names import Import, canonical, imports
-from hookbridge.old_programs.rewriting.context import Context
-from hookbridge.old_programs.rewriting.imports import module_of
-from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "imports"
 # Below these no `from X import` works: Python's import system has no such modules.
@@ -22,7 +22,7 @@ _NO_MODULES = (
 def lines_for(one: Import, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
     full = context.meant(canonical(one.full))
-    become = None if one.bound == "*" else context.fate(full)
+    become = None if one.bound == "*" else context.resolve(full)
     if become is None:
         return None
     is_kept = full.startswith("tf.contrib") or become.code == "LOST_NAME"
@@ -80,7 +80,7 @@ def prepare(context: Context) -> None:
                 context.kept.add(one.bound)
         elif lines and lines != [f"import {one.bound}"]:
             context.kept.add(one.bound)
-            new = fate(context.meant(full), context.target)
+            new = resolve(context.meant(full), context.target)
             if new is not None and one.bound in bound:
                 bound[one.bound] = new.living
         elif not lines:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from hookbridge.old_programs.fates import Fate, fate
-from hookbridge.old_programs.findings import Finding
-from hookbridge.old_programs.guests import Guests
+from hookbridge.old_programs.names.resolution import Resolution, resolve
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.bound_names import as_v1, canonical
 from hookbridge.old_programs.reading.modules import Module, split_lines
-from hookbridge.old_programs.reading.names import as_v1, canonical
 from hookbridge.old_programs.reading.programs import Place
-from hookbridge.old_programs.rewriting.imports import Imports
-from hookbridge.old_programs.rewriting.results import Edit
-from hookbridge.old_programs.target import Target
+from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
+from hookbridge.old_programs.rewriting.engine.results import Edit
+from hookbridge.old_programs.scanning.findings import Finding
+from hookbridge.old_programs.scanning.guests import Guests
 
 
 class Context:
@@ -51,7 +51,7 @@ class Context:
         self.parents = {
             child: node for node in module.nodes for child in ast.iter_child_nodes(node)
         }
-        self.imports = Imports(module, place.own)
+        self.imports = NeededImports(module, place.own)
         self.guests = Guests([module], guests)
         self.is_v1 = False
         self.kept: set[str] = set()
@@ -65,7 +65,7 @@ class Context:
         """Notes aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
         for name in names.aliases:
-            outcome = fate(self.meant(canonical(names.bound[name])), self.target)
+            outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
             if outcome is not None and outcome.living and outcome.code in self.codes:
                 self.kept.add(name)
 
@@ -80,9 +80,9 @@ class Context:
         name = self.module.names.of(node)
         return None if name is None else self.meant(name)
 
-    def fate(self, name: str) -> Fate | None:
+    def resolve(self, name: str) -> Resolution | None:
         """What becomes of a canonical name in this file; None if the target has it."""
-        outcome = fate(name, self.target)
+        outcome = resolve(name, self.target)
         if outcome is not None and outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
             return outcome._replace(living=self.meant(outcome.living))
@@ -92,8 +92,8 @@ class Context:
         """Whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
-    def living(self, node: ast.Attribute) -> Fate | None:
-        """The fate of an outermost dotted name, if a rename is all that it needs."""
+    def living(self, node: ast.Attribute) -> Resolution | None:
+        """What becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
         is_kept = isinstance(root, ast.Name) and root.id in self.kept
         if is_kept or self.is_part(node) or not isinstance(node.ctx, ast.Load):
@@ -103,7 +103,7 @@ class Context:
             f"{name}.".startswith(f"{own}.") for own in self.place.meaning.written
         ):
             return None
-        outcome = self.fate(name)
+        outcome = self.resolve(name)
         return outcome if outcome is not None and outcome.living else None
 
     def is_found(self, node: ast.expr, code: str) -> bool:

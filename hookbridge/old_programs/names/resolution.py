@@ -3,7 +3,7 @@
 A *living* name is what to write today for a name that the target lacks.
 
 To add a name, say in data/names.json where it is found today. A name that no list there
-is for gets a branch of `fate`, and its code a row in data/codes.json.
+is for gets a branch of `resolve`, and its code a row in data/codes.json.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from hookbridge.old_programs import contrib_names
-from hookbridge.old_programs.private_names import missing, names_in
-from hookbridge.old_programs.target import Target, slim_has, table
+from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.private_names import missing, names_in
+from hookbridge.old_programs.names.target import Target, slim_has, table
 
 _V1 = "tf.compat.v1"
 _ESTIMATOR = "hookbridge.estimator"
 _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
-_OWN_AREAS = Path(__file__).resolve().parents[1] / "contrib" / "areas"
+_OWN_AREAS = Path(__file__).resolve().parents[2] / "contrib" / "areas"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
-OTHER_IN_V1 = frozenset(table("names")["other in v1"].split())
+OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 # Names that Python and NumPy had in TensorFlow 1's time, and what is there today.
 # `np.bool` is none of them: NumPy 2 has it again.
-LOST: dict[str, str] = table("names")["lost"]
+REMOVED_NAMES: dict[str, str] = table("names")["lost"]
 # Functions that no other name of today stands for -> the way out.
-LOST_FUNCTIONS: dict[str, str] = table("names")["lost functions"]
+REMOVED_FUNCTIONS: dict[str, str] = table("names")["lost functions"]
 # The modules that have lost names.
-LOSING = frozenset(name.partition(".")[0] for name in (*LOST, *LOST_FUNCTIONS))
+MODULES_WITH_REMOVED_NAMES = frozenset(
+    name.partition(".")[0] for name in (*REMOVED_NAMES, *REMOVED_FUNCTIONS)
+)
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
 # Where hooks and their listeners were, or where TensorFlow defines them.
-_OF_HOOKS = (*_ESTIMATORS, *table("names")["modules of hooks"].split())
-_HOOKS = tuple(table("names")["hooks"].split())
+_OF_HOOKS = (*_ESTIMATORS, *table("names")["modules of hooks"])
+_HOOKS = tuple(table("names")["hooks"])
 # Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
 _SLIM_BROKEN = ("batch_norm", "optimize_loss")
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
@@ -44,7 +46,7 @@ PUBLIC: dict[str, str] = table("names")["public"]
 OTHERS: dict[str, str] = table("names")["private"]
 
 
-class Fate(NamedTuple):
+class Resolution(NamedTuple):
     """What becomes of one name."""
 
     code: str
@@ -58,22 +60,22 @@ class Fate(NamedTuple):
         return f"`{shown}`" if shown else self.hint
 
 
-_NEVER = Fate("MISSING", hint="TensorFlow 2.15 has no such name either")
+_NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
 
-def fate(name: str, target: Target) -> Fate | None:
+def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
-    if name in LOST_FUNCTIONS:
-        return Fate("LOST_FUNCTION", hint=LOST_FUNCTIONS[name])
-    if root in LOSING:
+    if name in REMOVED_FUNCTIONS:
+        return Resolution("LOST_FUNCTION", hint=REMOVED_FUNCTIONS[name])
+    if root in MODULES_WITH_REMOVED_NAMES:
         first, dot, below = rest.partition(".")
-        today = LOST.get(f"{root}.{first}")
-        return Fate("LOST_NAME", f"{today}{dot}{below}") if today else None
+        today = REMOVED_NAMES.get(f"{root}.{first}")
+        return Resolution("LOST_NAME", f"{today}{dot}{below}") if today else None
     place, _, last = name.rpartition(".")
     hook = f"{_V1}.train.{last}"
     if place in _OF_HOOKS and last.endswith(_HOOKS) and target.has(hook):
-        return None if target.has(name) else Fate("HOOK_NAME", hook)
+        return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefixes, find in _FINDERS:
         for prefix in prefixes:
             if f"{name}.".startswith(f"{prefix}."):
@@ -81,8 +83,8 @@ def fate(name: str, target: Target) -> Fate | None:
     if root != "tf" or target.has(name):
         return None
     if not name.startswith("tf.compat.") and target.has_v1(name):
-        return Fate("V1_NAME", f"{_V1}.{rest}")
-    return Fate("MISSING", hint="see the release notes of TensorFlow")
+        return Resolution("V1_NAME", f"{_V1}.{rest}")
+    return Resolution("MISSING", hint="see the release notes of TensorFlow")
 
 
 def hint(name: str) -> str:
@@ -93,48 +95,48 @@ def hint(name: str) -> str:
     return hints.get(longest, "see docs/migration.md").format(name=name)
 
 
-def _gone(name: str) -> Fate:
-    return Fate("GONE", hint=hint(name))
+def _gone(name: str) -> Resolution:
+    return Resolution("GONE", hint=hint(name))
 
 
-def _of_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     if prefix.startswith("tf.") and target.has_estimator:
         if target.has(name):
             return None
         v1 = name.replace("tf.", f"{_V1}.", 1)
-        return Fate("V1_NAME", v1) if target.has(v1) else Fate("MISSING")
+        return Resolution("V1_NAME", v1) if target.has(v1) else Resolution("MISSING")
     rest = name[len(prefix) + 1 :]
     is_v1 = not has_estimator(rest)
     if is_v1 and not has_estimator(rest, v1=True):
         return _NEVER
     if prefix == f"{_V1}.estimator":
         is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
-    return Fate("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
+    return Resolution("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
 
 
-def _of_keras_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_keras_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     if target.has_estimator:
         return None
-    return Fate("ESTIMATOR", _joined(_ESTIMATOR, name[len(prefix) + 1 :]))
+    return Resolution("ESTIMATOR", _joined(_ESTIMATOR, name[len(prefix) + 1 :]))
 
 
-def _of_private_estimator(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_private_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     """The public name for a name in a private module of Estimator, if any."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
     for place in ("", "export.", "experimental."):
         if has_estimator(f"{place}{public}"):
-            return Fate("ESTIMATOR_PRIVATE", f"{_ESTIMATOR}.{place}{public}")
+            return Resolution("ESTIMATOR_PRIVATE", f"{_ESTIMATOR}.{place}{public}")
     hint = "the public name in `hb.estimator`, or `hookbridge run`"
-    return Fate("ESTIMATOR_PRIVATE", hint=hint)
+    return Resolution("ESTIMATOR_PRIVATE", hint=hint)
 
 
-def _of_contrib(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_contrib(name: str, prefix: str, target: Target) -> Resolution | None:
     if not contrib_names.lives(name):
         return _gone(name)
     path = name[len("tf.contrib") :].lstrip(".")
-    return Fate("CONTRIB", _contrib(path, target))
+    return Resolution("CONTRIB", _contrib(path, target))
 
 
 def _contrib(path: str, target: Target) -> str:
@@ -171,52 +173,58 @@ def _public(source: str, name: str, target: Target) -> str:
     return ""
 
 
-def _of_tutorials(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     if name == _MNIST or name.startswith(f"{_MNIST}."):
         rest = name[len(_MNIST) + 1 :]
-        return Fate("TUTORIALS", _joined(_CARRIED, "learn.datasets.mnist", rest))
+        return Resolution("TUTORIALS", _joined(_CARRIED, "learn.datasets.mnist", rest))
     if _MNIST.startswith(f"{name}."):
-        return Fate("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
+        return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
     return _gone(name)
 
 
-def _of_private_keras(name: str, prefix: str, target: Target) -> Fate | None:
-    return Fate("KERAS_PRIVATE", name.replace("tensorflow.python.keras", "tf.keras", 1))
+def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | None:
+    return Resolution(
+        "KERAS_PRIVATE", name.replace("tensorflow.python.keras", "tf.keras", 1)
+    )
 
 
-def _of_private(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """The name itself, if the target has it or nothing is known of it."""
     for old, living in OTHERS.items():
         if f"{name}.".startswith(f"{old}."):
-            return Fate("V1_NAME", living + name[len(old) :])
+            return Resolution("V1_NAME", living + name[len(old) :])
     lost, is_of_module = missing(name, target)
     if not lost:
-        return Fate("PRIVATE", hint="the public name")
+        return Resolution("PRIVATE", hint="the public name")
     last = lost if is_of_module else lost.rpartition(".")[2]
     for place in (*(place for inside, place in PUBLIC.items() if inside in name), ""):
         living = _joined(_V1, place, last)
         if target.has(living):
             # `run` answers the names that a private module lost, not whole modules.
             if is_of_module:
-                return Fate("V1_NAME", living)
-            return Fate("PRIVATE_GONE", hint=f"`{living}`")
-    return Fate("PRIVATE_GONE", hint="code of your own")
+                return Resolution("V1_NAME", living)
+            return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+    return Resolution("PRIVATE_GONE", hint="code of your own")
 
 
-def _of_slim(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         place = "" if inside.startswith("layers.") else "slim"
-        return Fate("SLIM_BROKEN", _joined(_CARRIED, place, inside))
-    return None if slim_has(name) else Fate("MISSING", hint="tf_slim 1.1 has it not")
+        return Resolution("SLIM_BROKEN", _joined(_CARRIED, place, inside))
+    return (
+        None
+        if slim_has(name)
+        else Resolution("MISSING", hint="tf_slim 1.1 does not have it")
+    )
 
 
-def _of_carried(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_carried(name: str, prefix: str, target: Target) -> Resolution | None:
     old = name.replace(_CARRIED, "tf.contrib", 1)
     return None if contrib_names.lives(old) else _gone(old)
 
 
-def _of_our_v1(name: str, prefix: str, target: Target) -> Fate | None:
+def _of_our_v1(name: str, prefix: str, target: Target) -> Resolution | None:
     return None if has_estimator(name[len(prefix) + 1 :], v1=True) else _NEVER
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hookbridge.old_programs.target import table
+from hookbridge.old_programs.names.target import table
+from hookbridge.old_programs.reading.modules import Module, Unread
 
 
 class Code(NamedTuple):
@@ -75,17 +77,29 @@ class Finding:
         return "" if self.run else self.way_out or self.message
 
 
-@dataclass(frozen=True)
-class Unread:
-    """A file that could not be scanned, and why.
-
-    Attributes:
-      file: its path, as it was found.
-      reason: why, in one line.
-    """
-
-    file: str
-    reason: str
+def finding_at(
+    module: Module,
+    node: ast.AST | None,
+    code: str,
+    name: str,
+    way_out: str,
+    details: dict[str, Any] | None = None,
+    first: int = 1,
+) -> Finding:
+    """A finding at a node, or in the line `first` for what has no place."""
+    cell, line = module.place(getattr(node, "lineno", first))
+    return Finding(
+        file=module.file,
+        line=line,
+        column=getattr(node, "col_offset", 0) + 1,
+        code=code,
+        verdict=CODES[code].verdict,
+        name=name,
+        message=CODES[code].message,
+        way_out=way_out,
+        cell=cell,
+        details=details or {},
+    )
 
 
 @dataclass(frozen=True)

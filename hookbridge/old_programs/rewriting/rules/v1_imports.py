@@ -5,23 +5,35 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.fates import fate
-from hookbridge.old_programs.reading.names import canonical
-from hookbridge.old_programs.rewriting.context import Context, root_of
-from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.reading.bound_names import canonical
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.rewriting.engine.context import Context, root_of
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
 _WHOLE = ("tensorflow", "tensorflow.compat.v2")
 
 
+def inherit_v1(module: Module, place: Place) -> None:
+    """Lets names of TensorFlow from other files of the program be those of v1."""
+    names = module.names
+    for name, value in names.bound.items() if place.targets_tf1 else ():
+        if name not in names.bound_here and value.partition(".")[0] == "tensorflow":
+            rest = value[len("tensorflow") :]
+            if not rest.startswith((".compat.", ".python", ".contrib", ".core")):
+                names.bound[name] = f"{_V1}{rest}"
+
+
 def prepare(context: Context) -> None:
     """Decides first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
-    context.is_v1 = context.place.means_old and "tensorflow" not in bound
+    context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
     if context.is_v1:
-        others = {n: v for n, v in names.bound.items() if n not in names.of_its_own}
+        others = {n: v for n, v in names.bound.items() if n not in names.bound_here}
         bound.update(others)  # another file of the program has them
         bound.update({name: _V1 for name, value in bound.items() if value in _WHOLE})
 
@@ -52,7 +64,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
         both = context.target.has(full) and context.target.has_v1(full)
         if alias.name == "*" or not both:
             return
-        if fate(context.meant(full), context.target) is not None:
+        if resolve(context.meant(full), context.target) is not None:
             return
     name = module.replace("tensorflow", _V1, 1).replace(f"{_V1}.compat.v2", _V1)
     if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
@@ -81,4 +93,5 @@ RULE = RewriteRule(
     apply=apply,
     codes=("V1_NAME", "V1_FILE"),
     prepare=prepare,
+    before_scan=inherit_v1,
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.rewriting.context import Context
-from hookbridge.old_programs.rewriting.rule import RewriteRule
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "switches"
 
 
 def apply(node: ast.Module, context: Context) -> None:
-    """Asks `Imports` for the lines."""
+    """Asks `NeededImports` for the lines."""
     codes = {finding.code for finding in context.findings}
     if "KERAS2" in codes:
         switch = 'os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")'

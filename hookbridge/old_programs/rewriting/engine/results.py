@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookbridge.old_programs.findings import Finding
 from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"
 # The code runs on the target as it is, or hookbridge carries it.

@@ -1,0 +1,82 @@
+"""Rewrites one module by rules: what it needs is looked for again after each walk."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.imports import link
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.rewriting.engine import results
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning.scan import lacks
+
+MAX_WALKS = 4
+
+
+def rewrite_module(
+    module: Module,
+    place: Place,
+    target: Target,
+    rules: Sequence[RewriteRule],
+    has_comments: bool,
+    guests: Mapping[str, str],
+) -> Rewritten:
+    """The rewrite of one module; `guests` has the guest classes of other files."""
+    before = module.text
+    edits: list[Edit] = []
+    codes = frozenset(code for rule in rules for code in rule.codes)
+    for walk in range(MAX_WALKS + 1):
+        for rule in rules:
+            if rule.before_scan is not None:
+                rule.before_scan(module, place)
+        findings = lacks(module, place, target)
+        # A change of one walk may let a rule do more in the next walk.
+        is_done = walk and not any(finding.code in codes for finding in findings)
+        if is_done or walk == MAX_WALKS or not rules:
+            break
+        context = Context(module, place, target, guests, findings, codes)
+        changed = _walked(context, rules)
+        edits += sorted(context.edits, key=lambda edit: edit.line)
+        if changed == module.text:
+            break
+        module = Module(changed, module.file)
+        link(module, place.own)
+        place = _rewritten(place, module)
+    text = results.with_comments(module, findings) if has_comments else module.text
+    return Rewritten(before, text, tuple(edits), results.comments_of(text))
+
+
+def _rewritten(place: Place, module: Module) -> Place:
+    """The place of a module that has been rewritten: it may have its switches now."""
+    meaning, now = place.of_main, module.evidence
+    keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
+    changed = replace(
+        meaning,
+        keras2=meaning.keras2 or keras2,
+        switch=meaning.switch or now.switch,
+        keras_choice=meaning.keras_choice or now.keras_choice,
+    )
+    return replace(place, of_main=changed)
+
+
+def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
+    """The text once each rule has seen its nodes, inner nodes first."""
+    for rule in rules:
+        if rule.prepare is not None:
+            rule.prepare(context)
+    context.keep_aliases()
+    of_kind: dict[type[ast.AST], list[RewriteRule]] = {}
+    for rule in rules:
+        for kind in rule.nodes:
+            of_kind.setdefault(kind, []).append(rule)
+    # A node comes before the nodes inside it there.
+    for node in context.module.nodes[::-1]:
+        for rule in of_kind.get(type(node), ()):
+            rule.apply(node, context)
+    return context.result()

@@ -1,0 +1,54 @@
+"""Rewrites the text of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hookbridge import errors
+from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading.modules import Module, why
+from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.rewriting.engine.module import rewrite_module
+from hookbridge.old_programs.rewriting.engine.results import Rewritten
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
+from hookbridge.old_programs.rewriting.registry import REWRITES
+
+
+def rewrite(
+    source: str,
+    *,
+    target: str = NEWEST,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    rules: Sequence[RewriteRule] = REWRITES,
+) -> Rewritten:
+    """Moves the code of one file to a newer TensorFlow.
+
+    Nothing is executed and TensorFlow is not imported. Formatting is kept; a second
+    rewrite changes nothing. The file is taken for a whole program: what other files say
+    is not known here.
+
+    Args:
+      source: Python code.
+      target: the version of TensorFlow that it has to run on.
+      only: names of the rules to apply; empty for all.
+      skip: names of rules that are left out.
+      rules: the rules to choose from; they may include your own.
+
+    Returns:
+      The new text, what was done and what is left.
+
+    Raises:
+      errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
+        is not known.
+    """
+    names, choice = Target(target), chosen(rules, only, skip)
+    try:
+        module = Module(source)
+        place = Programs([module]).place(module)
+        return rewrite_module(module, place, names, *choice, {})
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
+        raise errors.InvalidArgumentError(
+            f"Received code that cannot be parsed; expected Python 3: {reason}."
+        ) from e

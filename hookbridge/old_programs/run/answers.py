@@ -1,0 +1,88 @@
+"""What the import statements of a program's own files get.
+
+AutoGraph runs these functions as they are: a function that it converts may import.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import tensorflow as tf
+
+from hookbridge.contrib.private_modules import PYTHON
+from hookbridge.old_programs.run import views
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _not_converted(method: _Method) -> _Method:
+    return cast(_Method, tf.autograph.experimental.do_not_convert(method))
+
+
+class Answers:
+    """Answers the import statements of one file, which may mean TensorFlow 1 (`old`).
+
+    With `strict`, importing a name that is gone raises `ImportError`, for imports whose
+    error the file catches: it has another way then. Otherwise the name raises when it
+    is used.
+    """
+
+    def __init__(self, old: bool, strict: bool = False) -> None:
+        self._old, self._is_strict = old, strict
+
+    @property
+    def strict(self) -> Answers:
+        """The strict form, for imports whose `ImportError` the file catches."""
+        return Answers(self._old, strict=True)
+
+    @_not_converted
+    def module(self, dotted: str) -> Any:
+        """`import dotted as ...`."""
+        return self._checked(views.find(self._old, dotted), dotted)
+
+    @_not_converted
+    def root(self, dotted: str) -> Any:
+        """`import dotted`, which binds the first part."""
+        self.module(dotted)
+        return views.find(self._old, dotted.partition(".")[0])
+
+    @_not_converted
+    def name(self, dotted: str, name: str) -> Any:
+        """`from dotted import name`."""
+        module = self.module(dotted)
+        try:
+            value = self._checked(getattr(module, name), f"{dotted}.{name}")
+            if dotted.startswith(PYTHON) and inspect.ismodule(value):
+                return views.find(self._old, f"{dotted}.{name}")
+            return value
+        except AttributeError as missing:
+            try:
+                return views.find(self._old, f"{dotted}.{name}")
+            except ImportError:
+                raise ImportError(
+                    f"cannot import name '{name}' from '{dotted}'"
+                ) from missing
+
+    def _checked(self, value: Any, dotted: str) -> Any:
+        if self._is_strict and views.is_gone(value):
+            raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
+        return value
+
+    @_not_converted
+    def star(self, dotted: str, namespace: dict[str, Any]) -> None:
+        """`from dotted import *`."""
+        module = views.find(self._old, dotted)
+        listed = getattr(module, "__all__", None)
+        names = listed or [name for name in dir(module) if not name.startswith("_")]
+        for name in names:
+            value = getattr(module, name, sys)
+            if value is not sys:
+                namespace[name] = value
+
+
+# Each rewritten file imports one of these under the name `statements.HELPER`.
+old = Answers(old=True)
+new = Answers(old=False)
