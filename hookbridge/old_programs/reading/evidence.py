@@ -68,9 +68,11 @@ class Use(NamedTuple):
     name: str
     file: str
     line: int
+    place: str = ""  # how a user finds the line, if it is one of a notebook
 
     def __str__(self) -> str:
-        return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
+        place = self.place or f":{self.line}"
+        return f"{self.name} in {os.path.basename(self.file)}{place}"
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,17 @@ class Module:
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
         found = examine(self.file, self.nodes, self.names, self.guarded)
-        pins = self.notebook.old_pins if self.notebook is not None else ()
-        for line, text in pins[:1]:
-            old = found.old or Use(text, self.file, line)
+        if self.notebook is None:
+            return found
+        for line, text in self.notebook.old_pins[:1]:
+            old = found.old or Use(f"`{text}`", self.file, line)
             found = dataclasses.replace(found, old=old)
-        return found
+        uses = {
+            kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
+            for kind, use in vars(found).items()
+            if isinstance(use, Use)
+        }
+        return dataclasses.replace(found, **uses)
 
     def place(self, line: int) -> tuple[int, int]:
         """The 1-based cell and the line in it; cell 0 for a file of Python."""

@@ -196,7 +196,8 @@ def _put(cell: dict[str, Any], code: str) -> None:
 
 def _new_cell(document: Any, like: dict[str, Any], code: str) -> dict[str, Any]:
     """A cell with some code, in the form of another one."""
-    new = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    new: dict[str, Any] = {"cell_type": "code", "execution_count": None}
+    new |= {"metadata": {}, "outputs": []}
     if "id" in like:
         taken = {cell.get("id") for cell in document["cells"]}
         names = ("hookbridge", *(f"hookbridge-{n}" for n in range(len(taken))))

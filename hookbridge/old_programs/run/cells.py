@@ -52,10 +52,10 @@ def check(notebook: Notebook, path: str) -> None:
 
 def _is_ipython(source: str) -> bool:
     """Whether IPython understands a cell."""
-    from IPython.core.inputtransformer2 import TransformerManager
+    from hookbridge.old_programs.run import ipython
 
     try:
-        ast.parse(TransformerManager().transform_cell(source))
+        ast.parse(ipython.as_python(source))
     except SyntaxError:
         return False
     return True
@@ -65,7 +65,7 @@ def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
     """Runs the cells in the main module; says which one failed."""
-    old = program.means_old(located.file)
+    old = program.targets_tf1(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
     if importlib.util.find_spec("IPython") is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import IPython
 from IPython.core.compilerop import CachingCompiler
+from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -32,7 +33,7 @@ _VERSION_MAGIC = "tensorflow_version"
 
 
 class Cells(ast.NodeTransformer):
-    """Gives cells of a notebook the program's TensorFlow, and keeps the one that is installed."""
+    """Gives cells the program's TensorFlow, and keeps the one that is installed."""
 
     def __init__(self, old: bool | None) -> None:
         self._old = old  # what the cells mean; None for a notebook without TensorFlow
@@ -71,10 +72,10 @@ class _Compiler(CachingCompiler):
     """Names the code of cells, and gives files of `%run` the program's TensorFlow."""
 
     program: Program
-    cell = ""
+    cell = ""  # what a traceback names as the file of the code that runs
 
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-        """What a traceback names as the file of the code that runs."""
+        """See `cell`."""
         return self.cell
 
     def __call__(self, source: Any, filename: str, symbol: str, **more: Any) -> Any:
@@ -113,14 +114,15 @@ class IPythonShell:
         settings.HistoryManager.enabled = False
         settings.InteractiveShell.colors = "NoColor"
         self._file = file
-        self._shell = _Shell.instance(
+        shell: Any = _Shell.instance(
             config=settings,
             ipython_dir=self._folder.name,
             user_module=main,
             compiler_class=_Compiler,
         )
-        self._shell.compile.program = program
-        prepare(self._shell, old)
+        shell.compile.program = program
+        prepare(shell, old)
+        self._shell = shell
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `cells.Shell`."""
@@ -128,6 +130,12 @@ class IPythonShell:
         done = self._shell.run_cell(cell.source, store_history=True)
         error: BaseException | None = done.error_before_exec or done.error_in_exec
         return error
+
+
+def as_python(source: str) -> str:
+    """The Python that IPython makes of a cell."""
+    manager: Any = TransformerManager
+    return str(manager().transform_cell(source))
 
 
 def prepare(shell: Any, old: bool | None) -> None:

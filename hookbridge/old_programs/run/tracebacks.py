@@ -19,8 +19,8 @@ _ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
 def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
     """Shows an uncaught error without the frames of this room and of `contrib`.
 
-    Frames of code in `folders` are left out, too. The error then passes on, so that Python ends the process as it always does;
-    it is not shown a second time.
+    Frames of code in `folders` are left out, too. The error then passes on, so that
+    Python ends the process as it always does; it is not shown a second time.
     """
     try:
         yield
@@ -36,7 +36,7 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> None:
-    """Takes the frames of code in folders out of the traceback of an error and of its causes."""
+    """Takes frames of code in folders out of the traceback of an error and its causes."""
     if id(error) in visited:
         return
     visited.add(id(error))
