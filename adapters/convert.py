@@ -10,8 +10,11 @@ from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
 from hookbridge.adapters.hooked_loop import states as fit_states
-from hookbridge.adapters.multi_worker.callback import EndTogether, in_several_processes
-from hookbridge.adapters.parameter_server import callback as ps
+from hookbridge.adapters.multi_worker.end_together import (
+    EndTogether,
+    in_several_processes,
+)
+from hookbridge.adapters.parameter_server import deferred_callback as ps
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup

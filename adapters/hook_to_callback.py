@@ -13,11 +13,11 @@ from hookbridge.adapters.graph_fit.host import GraphHost
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.record import Wrapper, expected
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
-from hookbridge.adapters.hooked_loop.silence import Silence
 from hookbridge.adapters.hooked_loop.states import FitStates
-from hookbridge.adapters.multi_worker.callback import check_keras
+from hookbridge.adapters.multi_worker.end_together import check_keras
 from hookbridge.adapters.multi_worker.host import MultiWorkerHost
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.host import ParameterServerHost
@@ -64,7 +64,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         # The hook, or what takes its place in this process.
         self._called: Any = None
         self._run: Any = None
-        self._silence: Any = None
+        self._watch: Any = None
         # Saves the state of callbacks with this hook's checkpoints, or None.
         saves = self.record.saves_checkpoints
         self._states = FitStates(self.hook) if saves else None
@@ -76,12 +76,12 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
             return
         self._join(model)
         watchers.tell_joined(self.hook, self._run)
-        if self._silence is not None:
-            self._silence.end()
-        self._silence = Silence(self, self.hook, model, self._run)
+        if self._watch is not None:
+            self._watch.end()
+        self._watch = CallWatch(self, self.hook, model, self._run)
 
     def _join(self, model: Any) -> None:
-        if HookedLoop.has_aside(self.hook):
+        if HookedLoop.is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
@@ -109,13 +109,13 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         return FitHost
 
     def _check(self, *, has_stepped: bool = False) -> None:
-        if self._silence is not None:
-            self._silence.check(has_stepped=has_stepped)
+        if self._watch is not None:
+            self._watch.check(has_stepped=has_stepped)
 
     def _end(self) -> None:
-        if self._silence is not None:
-            self._silence.end()
-            self._silence = None
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
         run, self._run = self._run, None
         if run is not None:
             run.end(self._called)

@@ -46,7 +46,8 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 def test_an_uncaught_error_ends_the_process_with_its_code(kind: str, code: int) -> None:
     # Twice, as by two clusters of one program: the error is shown once.
     done = run(
-        "import atexit; from hookbridge import errors, exit_codes as e\n"
+        "import atexit; from hookbridge import errors\n"
+        "from hookbridge.ground import exit_codes as e\n"
         "e.use_for_errors(); e.use_for_errors(); atexit.register(print, 'at exit')\n"
         f"raise errors.{kind}('gone')"
     )
@@ -57,7 +58,7 @@ def test_an_uncaught_error_ends_the_process_with_its_code(kind: str, code: int) 
 @pytest.mark.parametrize("stderr", ["", "sys.stderr.close();", "sys.stderr = None;"])
 def test_a_process_that_is_ending_gets_another_code(stderr: str) -> None:
     done = run(
-        "import atexit, sys; from hookbridge import exit_codes as e\n"
+        "import atexit, sys; from hookbridge.ground import exit_codes as e\n"
         "atexit.register(print, 'of the user')\n"
         f"atexit.register(e.end_with, 143); {stderr} sys.exit(0)"
     )

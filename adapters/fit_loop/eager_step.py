@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
-from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 
 # The prefix of the names of outputs that the model does not name.
 OUTPUT = "output_"

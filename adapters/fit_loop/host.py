@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.fit_loop.placement import Placement
-from hookbridge.adapters.fit_loop.step import KeptFunction, StepFunction
+from hookbridge.adapters.fit_loop.installation import Installation
+from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop.host import Host
@@ -35,10 +35,12 @@ _IN_END = (
 class FitHost(Host):
     """One `fit`, `evaluate` or `predict` in one process, or a user's own loop."""
 
-    def __init__(self, model: Any, place: Callable[..., Any] = Placement) -> None:
+    def __init__(
+        self, model: Any, installation: Callable[..., Any] = Installation
+    ) -> None:
         super().__init__(model)
-        self._place_of = place
-        self.place: Any = None
+        self._make_installation = installation
+        self.installation: Any = None
         self._args: tuple[Any, ...] = ()
         self._outputs: Any = None
         self._has_outputs = False
@@ -57,11 +59,11 @@ class FitHost(Host):
 
     def attach(self, loop: Any) -> None:
         super().attach(loop)
-        self.place = self._place_of(self.model, loop, self._make_step)
+        self.installation = self._make_installation(self.model, loop, self._make_step)
 
     @property
     def native_step(self) -> Any:  # type: ignore[override]
-        return self.place.step
+        return self.installation.step
 
     def _make_step(
         self, mode: Mode, make: Callable[..., Any], owner: Any = None
@@ -78,17 +80,17 @@ class FitHost(Host):
 
     def open(self) -> int:
         model = self.model
-        self.place.step.discover(*self._args)
+        self.installation.step.discover(*self._args)
         steps = getattr(model, "_steps_per_execution", None)
         if steps is None:
             steps = getattr(model, "steps_per_execution", 1)
         several = live_variables.as_int(1 if steps is None else steps) > 1
-        self._counts = several and self.place.mode is TRAIN
+        self._counts = several and self.installation.mode is TRAIN
         self._global_step = GlobalStep(model)
         optimizer = getattr(model, "optimizer", None)
         self._rate = live_variables.learning_rate_variable(optimizer)
         self._graph = LiveGraph(
-            self.place.step.names,
+            self.installation.step.names,
             live_variables.model_variables(model),
             self._global_step.variable,
             self._rate,
@@ -128,7 +130,7 @@ class FitHost(Host):
             self._global_step,
             self._run_step,
             self._last_values,
-            self.place.step.functions,
+            self.installation.step.functions,
         )
 
     def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
@@ -163,7 +165,7 @@ class FitHost(Host):
         return StepFeeds(rate, tensors)
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        step, into_step = self.place.step, self._into_step(program)
+        step, into_step = self.installation.step, self._into_step(program)
         with self._outside.as_default(), self._eager_mode():
             before = step.steps_made if self._counts else 0
             try:
@@ -176,14 +178,14 @@ class FitHost(Host):
                 raise
             if self._counts:
                 self._global_step.add(step.steps_made - before)
-            elif self.place.mode is TRAIN:
+            elif self.installation.mode is TRAIN:
                 self._global_step.add(1)
         self._last_values.update(values)
         self._outputs = outputs
         return fetched
 
     def stop(self) -> None:
-        mode = self.place.mode
+        mode = self.installation.mode
         assert mode is not None
         if mode is TRAIN or hasattr(self.model, mode.stop):
             setattr(self.model, mode.stop, True)
@@ -193,7 +195,7 @@ class FitHost(Host):
         outputs = self._take_outputs()
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
-        return self.place.without_step(error, is_first=not self._has_outputs)
+        return self.installation.without_step(error, is_first=not self._has_outputs)
 
     def end(self, hook: Any) -> None:
         """See `Host`; warns of values that a session would have computed anew."""
@@ -207,17 +209,17 @@ class FitHost(Host):
         if self._global_step is not None:
             self._global_step.remember()
 
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         self.remember()
-        self.place.step_aside()
+        self.installation.suspend()
 
-    def come_back(self) -> None:
+    def resume(self) -> None:
         if self._global_step is not None:
             self._global_step.recall()
-        self.place.come_back()
+        self.installation.resume()
 
     def leave(self) -> None:
-        self.place.leave()
+        self.installation.leave()
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

@@ -30,7 +30,7 @@ def is_first(model: Any, replica: Any) -> bool:
 
 
 @contextlib.contextmanager
-def passing_by(model: Any, split: Any, join: Any) -> Iterator[None]:
+def keep_taps_out_of_reduction(model: Any, split: Any, join: Any) -> Iterator[None]:
     """Keeps tapped tensors of a spread model from Keras's sum over all processes."""
     # That sum would be one more collective operation, which a process without the hook
     # does not take part in.

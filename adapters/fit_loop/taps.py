@@ -19,7 +19,7 @@ from hookbridge.adapters.fit_loop import own_replica
 from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
-from hookbridge.adapters.live_session.names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground import patching
 
 _TAPPED = "hookbridge_tapped"
@@ -60,7 +60,7 @@ class StepTap:
         with (
             patching.patched(self.owner, **{self._mode.step: self}),
             self._spies.installed(self._names.is_eager),
-            own_replica.passing_by(self._model, split, joined),
+            own_replica.keep_taps_out_of_reduction(self._model, split, joined),
         ):
             self._is_tracing = True
             try:

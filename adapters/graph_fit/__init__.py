@@ -1,5 +1,5 @@
 """`fit`, `evaluate` and `predict` of a model in a v1 graph as a host of hooks.
 
-Read in this order: `host`, `functions`, `session`, `step`, `names`, `global_step` and
-`hook_variables`.
+Read in this order: `host`, `functions`, `keras_session`, `step_call`, `graph_names`,
+`graph_collections` and `hook_variables`.
 """

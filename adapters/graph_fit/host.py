@@ -12,16 +12,16 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.graph_fit.functions import LoopFunction
-from hookbridge.adapters.graph_fit.global_step import GraphCollections, step_of
-from hookbridge.adapters.graph_fit.hook_variables import HookVariables
-from hookbridge.adapters.graph_fit.names import (
+from hookbridge.adapters.graph_fit.graph_collections import GraphCollections, step_of
+from hookbridge.adapters.graph_fit.graph_names import (
     GraphNames,
     gradients,
     learning_rate,
     rate_tensor,
 )
-from hookbridge.adapters.graph_fit.session import KerasSession
-from hookbridge.adapters.graph_fit.step import StepCall
+from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.graph_fit.keras_session import KerasSession
+from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.host import Host
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
 from hookbridge.ground import compat
@@ -161,21 +161,21 @@ class GraphHost(Host):
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self.model.metrics_names)
 
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         if self._function is not None:
             self._function.remove()
         if self._collections is not None:
             self._collections.leave()
 
-    def come_back(self) -> None:
+    def resume(self) -> None:
         if self._function is not None:
             self._function.install()
         if self._collections is not None:
             self._collections.enter_again()
 
     def leave(self) -> None:
-        if not self.loop.is_aside:
-            self.step_aside()
+        if not self.loop.is_suspended:
+            self.suspend()
         if self._collections is not None:
             self._variables.leave()
 

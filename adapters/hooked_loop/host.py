@@ -105,12 +105,12 @@ class Host(abc.ABC):
         return contextlib.nullcontext()
 
     @abc.abstractmethod
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         """A loop inside this one takes the model."""
 
     @abc.abstractmethod
-    def come_back(self) -> None:
-        """The loop inside has ended; undoes `step_aside`."""
+    def resume(self) -> None:
+        """The loop inside has ended; undoes `suspend`."""
 
     @abc.abstractmethod
     def leave(self) -> None:

@@ -30,7 +30,7 @@ from hookbridge.ground.patching import InstanceMethods
 
 # Model -> the run that holds its loops: the innermost one, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
-_ASIDE: list[HookedLoop] = []  # the runs that wait for a loop inside them
+_SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
 
 
 class HookedLoop:
@@ -63,14 +63,14 @@ class HookedLoop:
         return cls(make_host(model)) if loop is None else loop
 
     @property
-    def is_aside(self) -> bool:
+    def is_suspended(self) -> bool:
         """Whether a loop inside this one has the model."""
-        return self in _ASIDE
+        return self in _SUSPENDED
 
     @staticmethod
-    def has_aside(hook: Any) -> bool:
+    def is_in_suspended_run(hook: Any) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
-        return any(hook is each for run in _ASIDE for each in run.hooks)
+        return any(hook is each for run in _SUSPENDED for each in run.hooks)
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
@@ -210,7 +210,7 @@ class HookedLoop:
             )
             if self.is_over or self._is_making or is_own:
                 return original(*args, **kwargs)
-            with self._aside():
+            with self._suspended():
                 return original(*args, **kwargs)
 
         return start
@@ -225,21 +225,21 @@ class HookedLoop:
             self._is_making = before
 
     @contextlib.contextmanager
-    def _aside(self) -> Iterator[None]:
+    def _suspended(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
         model = self.host.model
-        self.host.step_aside()
+        self.host.suspend()
         self._starters.remove()
         _INNERMOST.pop(model, None)
-        _ASIDE.append(self)
+        _SUSPENDED.append(self)
         try:
             yield
         finally:
-            _ASIDE.remove(self)
+            _SUSPENDED.remove(self)
             inner = _INNERMOST.get(model)
             if inner is not None:
                 inner.leave()
             if not self.is_over:
                 _INNERMOST[model] = self
                 self._starters.install()
-                self.host.come_back()
+                self.host.resume()

@@ -9,7 +9,7 @@ The words of this room and of `fit_loop`:
   tensors that the step has to return are *tapped*.
 
 Read in this order: `session` (what a hook calls), `plan` and `program` (what one
-`run` does), `graph` and `names` (what a hook can look up), `graph_variables`,
+`run` does), `graph` and `step_names` (what a hook can look up), `graph_variables`,
 `variables` and `global_step` (what the graph stands for); `feeds` (what hooks may
 feed); then `closure`, `part` and `run_options` (how ops of the graph get into a
 `tf.function`).

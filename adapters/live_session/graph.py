@@ -14,7 +14,7 @@ from hookbridge.adapters.live_session.graph_variables import (
     DefaultSaver,
     GraphVariables,
 )
-from hookbridge.adapters.live_session.names import StepNames, StepTensor
+from hookbridge.adapters.live_session.step_names import StepNames, StepTensor
 from hookbridge.adapters.live_session.variables import ModelVariable
 from hookbridge.ground import compat
 

@@ -1,7 +1,8 @@
 """Hooks and batch-level callbacks in a `fit` under `ParameterServerStrategy`.
 
 Steps are scheduled ahead; their events are delivered late and in order. Read in this
-order: `host`, `delivery` (which event comes when), `scheduled`, `step` and `values` (a
-scheduled step and its results), `session`; then `callback` (for callbacks that plain
-Keras refuses here), `refusals`, `keras_calls` and `exit`.
+order: `host`, `event_queue` (which event comes when), `steps_in_flight`,
+`scheduled_step` and `step_values` (a scheduled step and its results),
+`cluster_session`; then `deferred_callback` (for callbacks that plain Keras refuses
+here), `refusals`, `keras_calls` and `exit`.
 """

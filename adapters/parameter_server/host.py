@@ -24,20 +24,23 @@ from hookbridge.adapters.hooked_loop.monitored import (
 )
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.adapters.parameter_server.delivery import Delivery, connected_workers
+from hookbridge.adapters.parameter_server.cluster_session import (
+    ClusterSession,
+    ShieldedHook,
+    saves_after,
+)
+from hookbridge.adapters.parameter_server.event_queue import (
+    EventQueue,
+    connected_workers,
+)
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.adapters.parameter_server.keras_calls import (
     cached_reads,
     no_empty_epochs,
 )
-from hookbridge.adapters.parameter_server.scheduled import ScheduledSteps
-from hookbridge.adapters.parameter_server.session import (
-    ClusterSession,
-    ShieldedHook,
-    saves_after,
-)
-from hookbridge.adapters.parameter_server.step import ScheduledStep
-from hookbridge.adapters.parameter_server.values import StepLogs, StepValue
+from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
+from hookbridge.adapters.parameter_server.step_values import StepLogs, StepValue
+from hookbridge.adapters.parameter_server.steps_in_flight import StepsInFlight
 from hookbridge.ground.patching import assign
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -52,9 +55,9 @@ class ParameterServerHost(FitHost):
         self._members = 0
         # A step scheduled earlier whose events are being delivered now, or None.
         self._present: StepValue | None = None
-        self._scheduled = ScheduledSteps(model)
+        self._scheduled = StepsInFlight(model)
         self._split = RecentlyUsed()
-        self.delivery = Delivery(self._guard, self._load, connected_workers())
+        self.events = EventQueue(self._guard, self._load, connected_workers())
         self._patches = contextlib.ExitStack()
         self._patches.enter_context(cached_reads(model))
         self._patches.enter_context(no_empty_epochs(model, self._delivered))
@@ -62,7 +65,7 @@ class ParameterServerHost(FitHost):
 
     def add_member(self, max_lag: int | None) -> None:
         self._members += 1
-        self.delivery.limit_lag(max_lag)
+        self.events.limit_lag(max_lag)
 
     def member_ended(self) -> None:
         """A callback had its `on_train_end`; the last one ends a run without hooks."""
@@ -97,9 +100,9 @@ class ParameterServerHost(FitHost):
 
     def call(self, args: tuple[Any, ...]) -> Any:
         loop = self.loop
-        if loop.hooks and (not loop.has_begun or not self.delivery.max_lag):
+        if loop.hooks and (not loop.has_begun or not self.events.max_lag):
             # Hooks come first: the step is scheduled with what they fetch.
-            self.delivery.flush()
+            self.events.flush()
             outputs = loop.step(args)
         else:
             outputs = self._call_ahead(args)
@@ -121,16 +124,16 @@ class ParameterServerHost(FitHost):
         try:
             value = self._schedule(NO_FEEDS, ())
         except END_OF_DATA:
-            self.delivery.flush()
+            self.events.flush()
             raise
         except BaseException:
             loop.fail()
             raise
         outputs = self._take_outputs()
         if loop.hooks:
-            self.delivery.add(value, lambda: self._replay(value))
+            self.events.add(value, lambda: self._replay(value))
         saves = any(saves_after(hook, self._scheduled.count) for hook in loop.hooks)
-        self.delivery.deliver(0 if saves else None)
+        self.events.deliver(0 if saves else None)
         return outputs
 
     def _schedule(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
@@ -138,7 +141,7 @@ class ParameterServerHost(FitHost):
         keys = tuple(sorted(set(tapped.values())))
         try:
             with self._outside.as_default(), self._eager_mode():
-                value: StepValue = self.place.step.schedule(
+                value: StepValue = self.installation.step.schedule(
                     self._args, keys, into_step, feeds
                 )
         except Exception as e:
@@ -146,8 +149,8 @@ class ParameterServerHost(FitHost):
             self.data_ended = isinstance(failure, END_OF_DATA)
             raise failure from e
         self._scheduled.count += value.steps
-        self._outputs = StepLogs(value, self.delivery.before_fetch)
-        self.delivery.note_scheduled(self._outputs)
+        self._outputs = StepLogs(value, self.events.before_fetch)
+        self.events.note_scheduled(self._outputs)
         return value
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
@@ -156,11 +159,11 @@ class ParameterServerHost(FitHost):
         if result is None:
             self.data_ended = True
             return None
-        self.delivery.last_logs, tapped = result
+        self.events.last_logs, tapped = result
         return tapped
 
     def _delivered(self) -> int:
-        self.delivery.flush()
+        self.events.flush()
         return self._scheduled.delivered
 
     def _replay(self, value: StepValue) -> None:
@@ -186,7 +189,7 @@ class ParameterServerHost(FitHost):
         if value is None:
             if into_step != NO_FEEDS:
                 # What is fed has to be known ahead of each step.
-                self.delivery.limit_lag(0)
+                self.events.limit_lag(0)
             value = self._schedule(into_step, feeds)
         elif into_step != NO_FEEDS:
             raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
@@ -234,7 +237,7 @@ class ParameterServerHost(FitHost):
         self._scheduled.is_broken = True
 
     def _ask_stop(self) -> None:
-        self.delivery.stop_asked = True
+        self.events.stop_asked = True
 
     def _guard(self, deliver: Callable[[], None]) -> None:
         """Runs a delivery; errors of guests have the same effects as in a step."""
@@ -251,11 +254,11 @@ class ParameterServerHost(FitHost):
         except BaseException:
             self.loop.fail()
             raise
-        if self.delivery.stop_asked:
+        if self.events.stop_asked:
             self.stop()
 
     def flush(self) -> None:
-        self.delivery.flush()
+        self.events.flush()
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
@@ -268,17 +271,17 @@ class ParameterServerHost(FitHost):
         with contextlib.suppress(tf.errors.OpError):
             yield
 
-    def step_aside(self) -> None:
-        self.place.step_aside()
+    def suspend(self) -> None:
+        self.installation.suspend()
 
-    def come_back(self) -> None:
-        self.place.come_back()
+    def resume(self) -> None:
+        self.installation.resume()
 
     def leave(self) -> None:
         super().leave()
         self._patches.close()
         self._scheduled.leave()
-        self.delivery.forget()
+        self.events.forget()
         self._present = None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from hookbridge import __version__, errors
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
-from hookbridge.ground import compat, names
+from hookbridge.ground import compat, exit_codes, names
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE.
@@ -57,7 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return _complain(f"the output cannot be written: {e.strerror}")
     # `hookbridge run`: the program takes over this process, and its errors are its own.
-    return int(outcome() if callable(outcome) else outcome)
+    try:
+        code = int(outcome() if callable(outcome) else outcome)
+    except SystemExit as e:
+        if e.code:
+            raise
+        code = exit_codes.DONE
+    return code or exit_codes.of_done()
 
 
 def _drop_output() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -30,6 +31,8 @@ PREEMPTED = 143
 _LOST_CALLS = {"UnavailableError", "AbortedError"}
 _TENSORFLOW = "tensorflow.python.framework.errors_impl"
 
+_questions: list[Callable[[], int]] = []
+
 
 def may_retry(code: int) -> bool:
     """Whether a new start of the process may end otherwise."""
@@ -47,6 +50,18 @@ def of_error(error: BaseException) -> int:
     kinds = type(error).__mro__
     lost = any(k.__name__ in _LOST_CALLS and k.__module__ == _TENSORFLOW for k in kinds)
     return LOST if lost or isinstance(error, errors.TaskLostError) else FAILED
+
+
+def ask_at_end(question: Callable[[], int]) -> None:
+    """A command of hookbridge asks this at its end; `DONE` means that all is well."""
+    if question not in _questions:
+        _questions.append(question)
+
+
+def of_done() -> int:
+    """The exit code of a command that no error has ended."""
+    codes = [question() for question in _questions]
+    return max(codes, default=DONE)
 
 
 def use_for_errors() -> None:

@@ -14,8 +14,8 @@ import tensorflow as tf
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.names import StepNames
 from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground import compat
 from hookbridge.jobs.loops.callable_session import CallableSession, CallableSessionHook
 

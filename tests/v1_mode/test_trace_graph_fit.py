@@ -12,7 +12,7 @@ from scenarios import SCENARIOS
 from trace_events import DIFFERENT_EVENTS, RECORDED, Event, comparable
 
 from hookbridge import errors
-from hookbridge.adapters.graph_fit.session import KerasSession
+from hookbridge.adapters.graph_fit.keras_session import KerasSession
 
 _FEED = "a step is fed Keras's learning phase, and hooks see that it is"
 # Scenario -> (the key of events that is not as recorded, why).

@@ -27,7 +27,7 @@ def check(logs: Any) -> None:
     )
 
 
-class EpochLogs:
+class OwnEpochLogs:
     """The logs of one epoch, or of one evaluation.
 
     A single number, or numbers with names, are of the batch: their logs are means over

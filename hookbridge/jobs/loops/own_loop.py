@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.host import FitHost
-from hookbridge.adapters.fit_loop.own_place import EndOfLoop, OwnPlace
+from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
@@ -85,14 +85,14 @@ class OwnLoop:
         self._epochs = epochs
         self._epoch = initial_epoch
         self._verbose = verbose
-        self._logs = own_logs.EpochLogs()
+        self._logs = own_logs.OwnEpochLogs()
         self._more: dict[str, Any] = {}
         self._batch = 0
         self._is_in_epoch = False
         # Keras 2 counts the batches of `fit`, for `TensorBoard`.
         self._counter = getattr(model, "_train_counter", None)
         self._list: Any = None
-        self._place: Any = None
+        self._installation: Any = None
         self._hooked: HookedLoop | None = None
 
     # -- the block -------------------------------------------------------------------
@@ -103,7 +103,7 @@ class OwnLoop:
         self._lent = InstanceMethods(model, own)
         self._lent.install()
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
-        host = FitHost(model, OwnPlace)
+        host = FitHost(model, OwnInstallation)
         hooked = HookedLoop(host)
         try:
             assign(model, stop_training=False)
@@ -118,7 +118,7 @@ class OwnLoop:
             )
             hooked.note_begin("train")
             if hooked.hooks:
-                self._hooked, self._place = hooked, host.place
+                self._hooked, self._installation = hooked, host.installation
             else:
                 hooked.leave()
             self._list.on_train_begin()
@@ -192,10 +192,12 @@ class OwnLoop:
             self._list.on_epoch_begin(self._epoch)
             self._logs.begin()
         self._list.on_train_batch_begin(self._batch)
-        if self._place is None:
+        if self._installation is None:
             returned = step(*args)
         else:
-            returned = self._place.call(step, partial(own_logs.named, logs=logs), args)
+            returned = self._installation.call(
+                step, partial(own_logs.named, logs=logs), args
+            )
         if self._counter is not None:
             self._steps += 1
             self._counter.assign(self._steps)
@@ -241,7 +243,7 @@ class OwnLoop:
           `{name: number}`.
         """
         own_logs.check(logs)
-        epoch = own_logs.EpochLogs()
+        epoch = own_logs.OwnEpochLogs()
         self._list.on_test_begin()
         for number, batch in enumerate(((),) if data is None else data):
             args = () if data is None else (batch,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from callback_recorder import callback_of
 from fork_server import ForkServer
 
 import hookbridge as hb
+from hookbridge.ground import exit_codes
 from hookbridge.testing import EventLog, RecordingHook
 
 ONE_KERAS = True
@@ -51,7 +52,7 @@ def custom_loop(keras: Any, *, ends: bool) -> Any:
 
 
 def test_a_loop_of_the_users_own_is_told(
-    keras: Any, capfd: pytest.CaptureFixture[str]
+    keras: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At its end, by the first logs that it gives, or when the adapter is forgotten."""
     with pytest.raises(
@@ -70,11 +71,13 @@ def test_a_loop_of_the_users_own_is_told(
             end(*([1] if mode == "epoch" else []), {"loss": 1.0})
     custom_loop(keras, ends=False)
     gc.collect()
-    assert "NeverCalledError: `RecordingHook` was given" in capfd.readouterr().err
+    assert "NeverCalledError: `RecordingHook` was given" in caplog.text
+    assert exit_codes.of_done() == exit_codes.FAILED
+    assert exit_codes.of_done() == exit_codes.DONE  # it was told
 
 
 def test_a_loop_without_a_step_is_no_error(
-    keras: Any, capfd: pytest.CaptureFixture[str]
+    keras: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(self: Any, logs: Any = None) -> None:
         raise KeyError("of the user's")
@@ -95,28 +98,38 @@ def test_a_loop_without_a_step_is_no_error(
     assert log.counts("RecordingHook")["end"] == 1
     fails.clear()
     gc.collect()
-    assert "NeverCalledError" not in capfd.readouterr().err
+    assert "NeverCalledError" not in caplog.text
 
 
-def test_the_end_of_the_process_tells_it(fork_server: ForkServer) -> None:
-    code = """
-        import atexit, sys, threading
-        atexit.register(print, "the user's first")
-        sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers",
-                        "tests/helpers"]
-        import tensorflow as tf
-        from test_silence import custom_loop
-        kept = custom_loop(tf.keras, ends=False)
-        atexit.register(print, "the user's last")
-        end = threading.main_thread().join
-        threading.Thread(target=lambda: (end(), print("thread"))).start()
-        atexit.register(lambda: sys.stderr.flush())
-        print("all done")
-        """
-    done = fork_server.run("-c", textwrap.dedent(code))
+PROGRAM = """
+import atexit, sys, threading
+atexit.register(print, "the user's first")
+sys.path[:0] = ["tests/adapters/fit_loop", "tests/adapters/helpers", "tests/helpers"]
+import tensorflow as tf
+from test_silence import custom_loop
+kept = custom_loop(tf.keras, ends=False)
+atexit.register(print, "the user's last")
+end = threading.main_thread().join
+threading.Thread(target=lambda: (end(), print("thread"))).start()
+atexit.register(lambda: sys.stderr.flush())
+print("all done")
+sys.exit()
+"""
+
+
+@pytest.mark.parametrize("command", ["python", "hookbridge run"])
+def test_the_end_of_the_process_tells_it(
+    command: str, tmp_path: Path, fork_server: ForkServer, launcher: ForkServer
+) -> None:
+    """The library logs it once; the exit code is that of hookbridge's own command."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    if command == "python":
+        done, code = fork_server.run(str(file)), 0
+    else:
+        done, code = launcher.run("-m", "hookbridge", "run", str(file)), 1
     lines = ["all done", "thread", "the user's last", "the user's first"]
-    assert done.stdout.splitlines() == lines
-    # What Python itself says of a failed end.
-    assert done.returncode == 120, done.stderr[-2000:]
+    assert done.stdout.splitlines() == lines, done.stderr[-2000:]
+    assert done.returncode == code, done.stderr[-2000:]
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
-    assert "NeverCalledError: `RecordingHook` was given" in done.stderr
+    assert done.stderr.count("NeverCalledError: `RecordingHook` was given") == 1

@@ -18,7 +18,7 @@ from fork_server import ForkServer
 from forked_python import Forked
 
 import hookbridge as hb
-from hookbridge.adapters.parameter_server.delivery import Delivery, default_max_lag
+from hookbridge.adapters.parameter_server.event_queue import EventQueue, default_max_lag
 from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
@@ -273,7 +273,7 @@ def test_the_smallest_lag_of_all_guests_counts() -> None:
         (): 30, (100,): 100, (100, None): 30, (None, 100): 30, (None, 4): 4
     }  # fmt: skip
     for each, lag in wishes.items():
-        delivery = Delivery(lambda deliver: deliver(), lambda value: None, workers=2)
+        events = EventQueue(lambda deliver: deliver(), lambda value: None, workers=2)
         for wish in each:
-            delivery.limit_lag(wish)
-        assert delivery.max_lag == lag
+            events.limit_lag(wish)
+        assert events.max_lag == lag

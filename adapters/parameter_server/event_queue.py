@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.parameter_server.values import ForeignLogs, StepLogs, StepValue
+from hookbridge.adapters.parameter_server.step_values import (
+    ForeignLogs,
+    StepLogs,
+    StepValue,
+)
 
 LEAST_DEFAULT_LAG = 30
 
@@ -23,8 +27,8 @@ def default_max_lag(workers: int) -> int:
 def connected_workers() -> int:
     """The number of workers in the cluster that this process coordinates."""
     devices = tf.config.list_logical_devices("CPU")
-    places = (tf.DeviceSpec.from_string(device.name) for device in devices)
-    return len({place.task for place in places if place.job == "worker"})
+    specs = (tf.DeviceSpec.from_string(device.name) for device in devices)
+    return len({spec.task for spec in specs if spec.job == "worker"})
 
 
 class _Event(NamedTuple):
@@ -35,7 +39,7 @@ class _Event(NamedTuple):
     deliver: Callable[[], None]
 
 
-class Delivery:
+class EventQueue:
     """Holds events back, first in first out, until their step is done."""
 
     def __init__(

@@ -1,24 +1,27 @@
 """Reports hooks that were given to a host and never called.
 
 A host that trains without the function that Keras makes for each step, such as a user's
-own loop with Keras's `CallbackList`, would ignore hooks silently.
+own loop with Keras's `CallbackList`, would ignore hooks silently. The complaint is an
+error where somebody can catch it, and else a line of the log; a command of hookbridge
+then ends with exit code 1.
 """
 
 from __future__ import annotations
 
 import atexit
-import sys
 import weakref
 from typing import Any
+
+from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.variables import as_int
-from hookbridge.ground.patching import assign
+from hookbridge.ground import exit_codes
 
 
-class Silence:
+class CallWatch:
     """Watches one run of one hook."""
 
     def __init__(self, adapter: Any, hook: Any, model: Any, loop: HookedLoop) -> None:
@@ -33,12 +36,13 @@ class Silence:
         )
         self._loop = loop
         self._before = self._steps()
-        if not _watched:
-            atexit.register(_at_exit)
+        atexit.unregister(_report_all)
+        atexit.register(_report_all)
+        exit_codes.ask_at_end(_exit_code)
         _watched.add(self)
         # The run also ends when the host drops the adapter.
-        self._of_adapter = weakref.finalize(adapter, _report, self)
-        self._of_adapter.atexit = False
+        self._adapter_dropped = weakref.finalize(adapter, _report, self)
+        self._adapter_dropped.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
         """Refuses a hook that has not been called, at an event that follows a step."""
@@ -54,13 +58,13 @@ class Silence:
         return has_stepped or self._steps() != self._before
 
     def end(self) -> None:
-        self._of_adapter.detach()
+        self._adapter_dropped.detach()
         _watched.discard(self)
 
-    def say(self) -> None:
-        """Writes to standard error: nobody could catch an exception here."""
-        sys.stderr.write(f"hookbridge: NeverCalledError: {self._complaint}\n")
-        sys.stderr.flush()
+    def tell(self) -> None:
+        """Logs the complaint: nobody could catch an exception here."""
+        logging.error("hookbridge: NeverCalledError: %s", self._complaint)
+        _told.append(self._complaint)
 
     def _steps(self) -> int | None:
         try:
@@ -69,38 +73,24 @@ class Silence:
             return None
 
 
-_watched: weakref.WeakSet[Silence] = weakref.WeakSet()
+_watched: weakref.WeakSet[CallWatch] = weakref.WeakSet()
+_told: list[str] = []  # complaints since `_exit_code` was asked last
 
 
-def _report(silence: Silence) -> None:
-    if silence.is_broken():
-        silence.say()
-    _watched.discard(silence)
+def _report(watch: CallWatch) -> None:
+    if watch.is_broken():
+        watch.tell()
+    _watched.discard(watch)
 
 
-def _at_exit() -> None:
-    broken = [silence for silence in _watched if silence.is_broken()]
-    for silence in broken:
-        silence.say()
-    if broken:
-        # Python ignores exceptions of this function. All that it has left to do, it
-        # does; then it flushes standard error, and if that fails its exit code is 120.
-        assign(sys, stderr=_FailsInTheEnd(sys.stderr))
+def _report_all() -> None:
+    for watch in list(_watched):
+        _report(watch)
 
 
-class _FailsInTheEnd:
-    """Standard error, except that it cannot be flushed once the interpreter ends."""
-
-    closed = False
-
-    def __init__(self, stderr: Any) -> None:
-        self._stderr = stderr
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stderr, name)
-
-    def flush(self) -> None:
-        if self._stderr is not None:
-            self._stderr.flush()
-        if sys.is_finalizing():
-            raise OSError("hookbridge: a hook has never been called")
+def _exit_code() -> int:
+    """What the hooks of this process say of its end, for `exit_codes.at_end`."""
+    _report_all()
+    complaints = len(_told)
+    _told.clear()
+    return exit_codes.FAILED if complaints else exit_codes.DONE

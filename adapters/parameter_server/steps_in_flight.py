@@ -9,12 +9,12 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
 from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
-from hookbridge.adapters.parameter_server.values import StepValue
+from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
 
 
-class ScheduledSteps:
+class StepsInFlight:
     """The steps that the coordinator of one `fit` was given."""
 
     def __init__(self, model: Any) -> None:

@@ -18,7 +18,7 @@ from hookbridge.adapters.fit_loop.tapped_function import StepFeeds, tapped_funct
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.part import compiled
-from hookbridge.adapters.parameter_server.values import Layout, StepValue
+from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
 
 
@@ -101,7 +101,7 @@ class ScheduledStep:
         def packed(inner: Any) -> Any:
             def step(*everything: Any) -> Any:
                 feeds, args = everything[:count], everything[count:]
-                tap.feed({key: feeds[place] for key, place in of_key.items()})
+                tap.feed({key: feeds[index] for key, index in of_key.items()})
                 return layout.pack(split(inner(*args)))
 
             return compiled(step)

@@ -12,7 +12,7 @@ from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.parameter_server.host import ParameterServerHost
-from hookbridge.adapters.parameter_server.values import to_python
+from hookbridge.adapters.parameter_server.step_values import to_python
 from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
 
 
@@ -60,16 +60,16 @@ class DeferredCallback(ForeignCallback):
         if self._self_host is None:
             event()
         else:
-            self._self_host.delivery.before_batch(event)
+            self._self_host.events.before_batch(event)
 
     def _after_batch(self, method: str, batch: int, logs: Any = None) -> None:
         event, host = getattr(self.guest, method), self._self_host
         if host is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            host.delivery.after_batch(logs, partial(event, batch))
+            host.events.after_batch(logs, partial(event, batch))
         else:
-            host.delivery.flush()
+            host.events.flush()
             event(batch, to_python(logs))
 
     on_train_batch_begin = partialmethod(_before_batch, "on_train_batch_begin")
@@ -99,7 +99,7 @@ class DeferredCallback(ForeignCallback):
         """Delivers all events held back, then returns the logs as Python numbers."""
         if self._self_host is None:
             return logs
-        self._self_host.delivery.flush()
+        self._self_host.events.flush()
         return to_python(logs)
 
     def _leave(self) -> None:

@@ -22,8 +22,8 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
-from hookbridge.adapters.live_session.names import OUTPUTS
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.step_names import OUTPUTS
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
 from hookbridge.ground.structures import RecentlyUsed

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.graph_fit.names import reads
+from hookbridge.adapters.graph_fit.graph_names import reads
 from hookbridge.adapters.live_session import feeds as live_feeds
 from hookbridge.ground import compat, structures
 
@@ -127,15 +127,15 @@ class _Plan:
                 self._callable_options.tensor_connection.add().CopyFrom(connection)
         # Where each unique fetch of the hooks is found: the index of a result, the
         # name of a feed, or None for an operation.
-        self._places: list[int | str | None] = [
-            self._place(session.graph, fetch, fed, sources)
+        self._sources: list[int | str | None] = [
+            self._source_of(session.graph, fetch, fed, sources)
             for fetch in self._mapper.unique_fetches()
         ]
         if run_options is not None:
             self._callable_options.run_options.MergeFrom(run_options)
         self._call = session._make_callable_from_options(self._callable_options)
 
-    def _place(
+    def _source_of(
         self, graph: Any, fetch: Any, fed: Mapping[str, Any], sources: Any
     ) -> int | str | None:
         if fetch.graph is not graph:
@@ -160,6 +160,6 @@ class _Plan:
             return {}
         flat = [
             None if p is None else fed[p] if isinstance(p, str) else values[p]
-            for p in self._places
+            for p in self._sources
         ]
         return self._mapper.build_results(flat)

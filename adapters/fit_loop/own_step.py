@@ -1,4 +1,4 @@
-"""The place of a run in a training loop of the user's own."""
+"""The part of a run in a training loop of the user's own."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class OwnStep:
         return self.step._clone(call) if is_function else call_plain
 
 
-class OwnPlace:
-    """The place of a run whose steps `OwnLoop` makes; as `Placement`."""
+class OwnInstallation:
+    """The installation of a run whose steps `OwnLoop` makes; as `Installation`."""
 
     mode = TRAIN
 
@@ -71,11 +71,11 @@ class OwnPlace:
         """Ends the loop before its step."""
         raise EndOfLoop from error
 
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         """Nothing: the loop inside has functions of its own."""
 
-    def come_back(self) -> None:
-        """Nothing, as `step_aside`."""
+    def resume(self) -> None:
+        """Nothing, as `suspend`."""
 
     def leave(self) -> None:
         """Nothing: the model was left as it is."""

@@ -13,7 +13,7 @@ from hookbridge.ground import patching
 MakeStep = Callable[[Mode, Callable[..., Any]], Any]
 
 
-class Placement:
+class Installation:
     """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
     def __init__(self, model: Any, loop: HookedLoop, make_step: MakeStep) -> None:
@@ -74,7 +74,7 @@ class Placement:
             return self._model.get_metrics_result()
         raise error
 
-    def step_aside(self) -> None:
+    def suspend(self) -> None:
         """Leaves the model to a loop inside this one."""
         function = getattr(self.step, "kept", None)
         self._own = getattr(self.step, "own", function)
@@ -82,7 +82,7 @@ class Placement:
             setattr(self._model, self.mode.function, self._own)
         self._methods.remove()
 
-    def come_back(self) -> None:
+    def resume(self) -> None:
         self._methods.install()
         mode, own = self.mode, self._own
         if mode is None:
