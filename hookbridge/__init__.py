@@ -84,3 +84,17 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     dunders = {name for name in globals() if name.startswith("__")}
     return sorted({*__all__, *dunders})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
+
+    Args:
+      shell: IPython's shell.
+
+    Raises:
+      errors.ImportOrderError: TensorFlow was imported before.
+    """
+    from hookbridge.old_programs.run import live_notebook
+
+    live_notebook.enter(shell)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
@@ -84,14 +85,20 @@ class Module:
         if self.notebook is None:
             return found
         for line, text in self.notebook.old_pins[:1]:
-            old = found.old or Use(f"`{text}`", self.file, line)
-            found = dataclasses.replace(found, old=old)
-        uses = {
+            pin = Use(f"`{text}`", self.file, line)
+            found = dataclasses.replace(found, pin=pin)
+        uses: dict[str, Any] = {
             kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
             for kind, use in vars(found).items()
             if isinstance(use, Use)
         }
         return dataclasses.replace(found, **uses)
+
+    @property
+    def unread_cells(self) -> list[Unread]:
+        """The cells of a notebook that should be Python 3 and are not."""
+        broken = self.notebook.broken if self.notebook is not None else {}
+        return [Unread(self.file, f"cell {n}: {why(e)}") for n, e in broken.items()]
 
     def place(self, line: int) -> tuple[int, int]:
         """The 1-based cell and the line in it; cell 0 for a file of Python."""

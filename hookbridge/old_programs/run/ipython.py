@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import types
+import warnings
 from typing import Any
 
 import IPython
@@ -79,23 +80,35 @@ class _Compiler(CachingCompiler):
         return self.cell
 
     def __call__(self, source: Any, filename: str, symbol: str, **more: Any) -> Any:
-        """Compiles code; IPython calls it for files."""
-        if os.path.isfile(filename) and filename in self.program.own:
-            return OwnLoader("__main__", filename, self.program).get_code("__main__")
-        return super().__call__(source, filename, symbol, **more)
+        """Compiles the tree of a cell, or the bytes of a file."""
+        if not isinstance(source, bytes):
+            return super().__call__(source, filename, symbol, **more)
+        if (path := os.fspath(filename)) in self.program.own:
+            return OwnLoader("__main__", path, self.program).get_code("__main__")
+        return compile(source, path, symbol, dont_inherit=True)
 
 
 class _Shell(InteractiveShell):
-    """A shell without a history, whose errors are shown by who runs the cells."""
+    """A shell whose errors are shown by who runs the cells."""
+
+    # The error that IPython would have shown last. Magics (`%%time`, `%run`) show an
+    # error, and go on.
+    error: BaseException | None = None
 
     def enable_gui(self, gui: Any = None) -> None:
         """Figures need no window."""
 
+    def safe_execfile(self, fname: Any, *where: Any, **more: Any) -> None:
+        """Runs a file; `shell_futures` lets the shell's compiler compile it."""
+        super().safe_execfile(fname, *where, **{**more, "shell_futures": True})
+
     def showtraceback(self, *values: Any, **more: Any) -> None:
-        """See `tracebacks`."""
+        """Keeps the error."""
+        self.error = sys.exc_info()[1]
 
     def showsyntaxerror(self, *values: Any, **more: Any) -> None:
-        """See `tracebacks`."""
+        """Keeps the error."""
+        self.error = sys.exc_info()[1]
 
 
 class IPythonShell:
@@ -122,14 +135,17 @@ class IPythonShell:
         )
         shell.compile.program = program
         prepare(shell, old)
+        # It says so where a cell ends the program.
+        warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
         self._shell = shell
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `cells.Shell`."""
         self._shell.compile.cell = cell.label(self._file)
+        self._shell.error = None
         done = self._shell.run_cell(cell.source, store_history=True)
         error: BaseException | None = done.error_before_exec or done.error_in_exec
-        return error
+        return error or self._shell.error
 
 
 def as_python(source: str) -> str:

@@ -36,7 +36,7 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> None:
-    """Takes frames of code in folders out of the traceback of an error and its causes."""
+    """Takes code in folders out of the traceback of an error and of its causes."""
     if id(error) in visited:
         return
     visited.add(id(error))

@@ -67,6 +67,8 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
 def _absent(programs: Programs) -> Iterator[str]:
     """Modules that are neither installed nor in the folders of their program."""
     for module in programs.modules:
+        if module.notebook is not None and module.notebook.uses_ipython:
+            yield from () if importlib.util.find_spec("IPython") else ("IPython",)
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
