@@ -5,6 +5,7 @@
 #   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
 #   make test-versions  a part of the tests on every TensorFlow from 2.16 on
+#   make proof      public code bases through hookbridge (PROOF_FLAGS=NAME)
 #   make fuzz       an hour of random lists of guests in both loops (FUZZ_FLAGS)
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
@@ -14,7 +15,7 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast test-versions fuzz lint docs release clean
+.PHONY: help demo test test-fast test-versions proof fuzz lint docs release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -25,6 +26,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
 FUZZ_FLAGS ?= --secs=3600
+PROOF_FLAGS ?= --help
 VERSIONS_FLAGS ?=
 
 # TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
@@ -51,14 +53,19 @@ fuzz: $(NEWEST)/.installed
 	cd tests && PYTHONPATH=..:helpers:adapters/helpers:differential \
 	    ../$(NEWEST)/bin/python differential/fuzz.py $(FUZZ_FLAGS)
 
+# What each code base gave is in docs/proof.md.
+proof: $(NEWEST)/.installed
+	$(NEWEST)/bin/python -m tests.proof $(PROOF_FLAGS)
+
 lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff check .
 	$(NEWEST)/bin/ruff format --check .
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
 	$(NEWEST)/bin/lint-imports --no-cache
 
+# Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
 docs: $(NEWEST)/.installed
-	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
 
 ifneq ($(PYTHON_215),)
 test: lint docs $(NEWEST)/.installed $(TF215)/.installed

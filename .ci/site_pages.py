@@ -65,16 +65,19 @@ def command_line() -> str:
 
 
 def first_screens() -> str:
-    """The README down to its reasons: the picture, both diffs, an old program."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Why")[0]
+    """The README's picture, both diffs, an old program, and why, how, and when not."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text.replace("](docs/pictures/", "](pictures/").replace("](docs/", "](")
-    before, table, after = re.split(r"</?table>", text)
+    first, *rest = re.split(r"^(?=## )", text, flags=re.M)
+    before, table, after = re.split(r"</?table>", first)
     titles = re.findall("<th>(.*?)</th>", table)
     diffs = re.findall("```diff.*?```", table, re.S)
     # One above the other: the site's column is narrower than the README's.
     pairs = zip(titles, diffs, strict=True)
     shown = (f"**{title}**\n\n{diff}" for title, diff in pairs)
-    return "\n\n".join((before, *shown, after, "## Start"))
+    kept = ("An old program", "Why", "Install", "When not to use it")
+    sections = (s for s in rest if s.removeprefix("## ").startswith(kept))
+    return "\n\n".join((before, *shown, after, *sections, "## Start"))
 
 
 def codes() -> str:

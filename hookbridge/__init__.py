@@ -23,12 +23,16 @@ if TYPE_CHECKING:
     from hookbridge import contrib as contrib
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
+    from hookbridge import old_programs as old_programs
+    from hookbridge import testing as testing
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.guests.in_begin import in_begin as in_begin
     from hookbridge.adapters.guests.roles import set_role as set_role
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
+    from hookbridge.ground.validation import Validation as Validation
+    from hookbridge.ground.validation import ValidationReport as ValidationReport
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.profiling import profile as profile
@@ -49,6 +53,8 @@ _WHERE = {
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
     "TowerOptimizer": "hookbridge.jobs.loops.towers.replicate_model_fn",
+    "Validation": "hookbridge.ground.validation",
+    "ValidationReport": "hookbridge.ground.validation",
     "as_callbacks": "hookbridge.adapters.convert",
     "as_hooks": "hookbridge.adapters.convert",
     "callbacks": "hookbridge.jobs",
@@ -60,10 +66,12 @@ _WHERE = {
     "explain": "hookbridge.insight.explanation",
     "in_begin": "hookbridge.adapters.guests.in_begin",
     "loops": "hookbridge.jobs",
+    "old_programs": "hookbridge",
     "profile": "hookbridge.insight.profiling",
     "record": "hookbridge.insight.report.recording",
     "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
+    "testing": "hookbridge",
 }
 __all__ = tuple(_WHERE)
 _lookup = attach(__name__, _WHERE)

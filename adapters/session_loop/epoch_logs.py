@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from hookbridge.adapters.session_graph.logs import LogSource, MetricValues
+from hookbridge.adapters.session_graph.logs import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
-
-# The entry of `logs=` with the number of examples in the batch. Keras weights the mean
-# loss of an epoch with it. Callbacks do not see it.
-SIZE = "size"
 
 
 class EpochLogs:

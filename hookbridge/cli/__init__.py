@@ -2,7 +2,7 @@
 
 Reading order: `command`, `streams`, `parser`, then the sub-commands: `demo`, `explain`,
 `migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `cluster`, `jobs` (`train`,
-`evaluate` and `predict`, with `job_flags` and `job_process`), `docs` and
+`evaluate` and `predict`) with `job_flags` and `job_process`, `docs` and
 `completion`.
 """
 

@@ -84,8 +84,7 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
         settings = _with_loop(settings, user_file.load_file(settings.model_def))
     from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
-    beside = settings.num_workers - (settings.loop != "fit")  # `fit` has a coordinator
-    cluster = LocalCluster(num_workers=beside, num_ps=settings.num_ps)
+    cluster = LocalCluster(num_workers=settings.num_workers, num_ps=settings.num_ps)
     return cluster.run([sys.executable, "-m", "hookbridge", name, *values.words])
 
 

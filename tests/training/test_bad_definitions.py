@@ -87,6 +87,7 @@ FLAGS = {
     "--model_dir=": "no --model_dir",
     "--sync": "--sync with --loop=fit",
     "--num_workers=2": "--num_workers=2 and --num_ps=0",
+    "--num_ps=1": "--num_ps=1 and --num_workers=0",
     "--num_towers=3 --train_batch_size=3": "CPU:1; expected /device:CPU:0, /device:C",
     "--num_towers=2 --train_batch_size=3": "--train_batch_size=3 and --num_towers=2",
     "--train_files=no.csv": "'no.csv', which does not exist",

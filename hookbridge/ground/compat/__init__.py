@@ -1,8 +1,8 @@
 """Versions of TensorFlow and Keras, and every private name of theirs that is used.
 
-Read `versions.py`, `names.py` (of modules), `frames.py` (of running functions),
-then `objects.py` (functions that read attributes; `tests/helpers/private_attributes.py`
-lists all of them).
+Read `versions`, `names` (of modules), `frames` (of running functions), then `objects`
+(functions that read attributes; `tests/helpers/private_attributes.py` lists all of
+them).
 Nothing else in the package may import from `tensorflow.python`, `keras.src` or
 `tf_keras.src`.
 """
