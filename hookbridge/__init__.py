@@ -14,6 +14,7 @@ up on first use.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.ground import compat, extras
@@ -95,14 +96,6 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
-
-    Args:
-      shell: IPython's shell.
-
-    Raises:
-      errors.ImportOrderError: TensorFlow was imported before.
-    """
-    from hookbridge.old_programs.run import live_notebook
-
-    live_notebook.enter(shell)
+    """`%load_ext hookbridge`, which IPython calls with its shell."""
+    live = importlib.import_module("hookbridge.old_programs.run.live_notebook")
+    live.load_ipython_extension(shell)

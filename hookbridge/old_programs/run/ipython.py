@@ -16,9 +16,9 @@ from typing import Any
 
 import IPython
 from IPython.core.compilerop import CachingCompiler
+from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from hookbridge.old_programs.reading.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
@@ -95,12 +95,17 @@ class _Shell(InteractiveShell):
     # error, and go on.
     error: BaseException | None = None
 
+    def init_history(self) -> None:
+        """No history is kept."""
+        self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
+
     def enable_gui(self, gui: Any = None) -> None:
         """Figures need no window."""
 
     def safe_execfile(self, fname: Any, *where: Any, **more: Any) -> None:
         """Runs a file; `shell_futures` lets the shell's compiler compile it."""
-        super().safe_execfile(fname, *where, **{**more, "shell_futures": True})
+        shell: Any = super()
+        shell.safe_execfile(fname, *where, **{**more, "shell_futures": True})
 
     def showtraceback(self, *values: Any, **more: Any) -> None:
         """Keeps the error."""
@@ -123,12 +128,9 @@ class IPythonShell:
     ) -> None:
         # It would be written into the user's home.
         self._folder = tempfile.TemporaryDirectory(prefix="hookbridge-ipython-")
-        settings = Config()
-        settings.HistoryManager.enabled = False
-        settings.InteractiveShell.colors = "NoColor"
         self._file = file
         shell: Any = _Shell.instance(
-            config=settings,
+            colors="NoColor",
             ipython_dir=self._folder.name,
             user_module=main,
             compiler_class=_Compiler,

@@ -16,8 +16,15 @@ from hookbridge.old_programs.run.own_modules import OwnFinder, Program
 LINE = "%load_ext hookbridge"
 
 
-def enter(shell: Any) -> None:
-    """Enters the world, once; the cells that follow find it."""
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
+
+    Args:
+      shell: IPython's shell, which calls this function.
+
+    Raises:
+      errors.ImportOrderError: TensorFlow was imported before.
+    """
     if any(isinstance(finder, OwnFinder) for finder in sys.meta_path):
         return  # `hookbridge run` runs the notebook, or the line stands there twice
     if "tensorflow" in sys.modules:
