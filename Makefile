@@ -29,13 +29,13 @@ FUZZ_FLAGS ?= --secs=3600
 PROOF_FLAGS ?= --help
 VERSIONS_FLAGS ?=
 
-# TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
-# first choices cover both ends of what the package supports.
+# TF 2.15.1 exists for Python 3.9 to 3.11, TF 2.21 for 3.10 to 3.13, TF 2.22 for 3.14
+# too. With the first choices all rows of tests have a final TensorFlow.
 ifndef PYTHON_215
 PYTHON_215 := $(shell .ci/find_python.sh 3.10 3.11 2>/dev/null)
 endif
 ifndef PYTHON_NEWEST
-PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 2>/dev/null)
+PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 3.14 2>/dev/null)
 endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
@@ -99,25 +99,26 @@ release: $(NEWEST)/.installed
 # What the demo needs and no more; pip shows how far it is.
 $(DEMO)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
-	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "No working Python 3.10 to 3.14 with venv and pip was found"; \
 	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
 	    exit 1; \
 	fi
 	"$(PYTHON_NEWEST)" -m venv --clear $(DEMO)
 	$(DEMO)/bin/python -m pip install --disable-pip-version-check --editable \
-	    ".[tensorflow,tensorboard,keras2]"
+	    ".[tensorflow,tensorboard]"
 	@touch $@
 
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
-	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "No working Python 3.10 to 3.14 with venv and pip was found"; \
 	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
 	    exit 1; \
 	fi
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,release,keras2,estimator,contrib]" tensorflow
+	    ".[tensorflow,test,lint,docs,release,estimator,contrib]"
+	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.

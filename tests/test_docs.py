@@ -95,9 +95,9 @@ def test_shell_lines_are_real_commands(page: str, line: str, python: Any) -> Non
             assert done.returncode == 0, done.stderr
         elif words[:4] == ["python", "-m", "pip", "install"]:
             extras = re.search(r"\[(.*)\]", words[4])
-            setup = (ROOT / "setup.py").read_text("utf-8")
+            project = (ROOT / "pyproject.toml").read_text("utf-8")
             for extra in extras[1].split(",") if extras else ():
-                assert f'"{extra}": [' in setup
+                assert f"\n{extra} = [" in project
         elif words[0] == "hookbridge" and (words[1] == "docs" or "--help" in words):
             done = python("-m", *words)
             assert done.returncode == 0, done.stderr

@@ -18,10 +18,9 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
-from hookbridge.adapters.hooked_loop.modes import Mode
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
-from hookbridge.ground import compat, patching
+from hookbridge.ground import compat
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
@@ -79,27 +78,6 @@ NO_FEEDS = StepFeeds()
 # Calls the step: (what Keras passes, feeds) -> (what Keras expects, the fetched
 # tensors, `{placeholder: value}` of the tapped tensors).
 Variant = Callable[[Any, Any], tuple[Any, list[Any], dict[str, Any]]]
-
-
-def tapped_function(
-    owner: Any,
-    mode: Mode,
-    make: Callable[..., Any],
-    tap: StepTap,
-    is_filed: bool = False,
-) -> Any:
-    """A new Keras function whose step is `tap`."""
-    filed = {
-        name: getattr(owner, name)
-        for name in (mode.function, f"{mode.name}_tf_function")
-        if hasattr(owner, name)
-    }
-    with patching.patched(owner, **{mode.step: tap}):
-        result = make(force=True)
-    function = getattr(owner, mode.function) if result is None else result
-    for name, value in () if is_filed else filed.items():
-        setattr(owner, name, value)
-    return function
 
 
 class TappedFunction:

@@ -107,6 +107,6 @@ def check_keras(model: Any, name: str) -> None:
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "
-            f"the model with {compat.KERAS_2}.",
+            f"the model with {compat.keras_2()}.",
             see="several workers",
         )

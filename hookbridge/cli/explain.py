@@ -55,16 +55,17 @@ def _of_list(place: str) -> Any:
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
         file, name = place, "guests"
-    return user_file.find_guests(user_file.load_file(file), name)
+    return user_file.find_guests(user_file.load_file(file, names=[name]), name)
 
 
 def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.training import user_file
-    from hookbridge.jobs.training.definition import TRAIN, ModelDefinition
+    from hookbridge.jobs.training.definition import MODELS, TRAIN, ModelDefinition
 
-    definition = ModelDefinition(user_file.load_file(values.file))
+    module = user_file.load_file(values.file, names=MODELS)
+    definition = ModelDefinition(module)
     host = "session"
     if values.loop == "fit":
         host = "parameter_server" if values.num_ps else "fit"

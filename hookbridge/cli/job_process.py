@@ -31,12 +31,13 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file
+    from hookbridge.jobs.training.definition import MODELS
     from hookbridge.jobs.training.job import TrainingJob
     from hookbridge.jobs.training.summary import hook_lines
 
     cluster = _cluster_for_estimator()
     with hook_lines(to_stderr=values.format == "json"):
-        module = user_file.load_file(settings.model_def)
+        module = user_file.load_file(settings.model_def, names=MODELS)
         settings = _with_loop(settings, module)
         settings.check()
         if cluster.task_type in cluster.cluster:
@@ -80,8 +81,10 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
+        from hookbridge.jobs.training.definition import MODELS
 
-        settings = _with_loop(settings, user_file.load_file(settings.model_def))
+        module = user_file.load_file(settings.model_def, names=MODELS)
+        settings = _with_loop(settings, module)
     from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
     cluster = LocalCluster(num_workers=settings.num_workers, num_ps=settings.num_ps)

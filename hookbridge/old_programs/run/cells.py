@@ -7,7 +7,6 @@ that has none of them runs all the same.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import linecache
 import os
 import sys
@@ -35,7 +34,7 @@ class Shell(Protocol):
 
 def check(notebook: Notebook, path: str) -> None:
     """Makes sure that all cells can run, before the first one does."""
-    has_ipython = importlib.util.find_spec("IPython") is not None
+    has_ipython = extras.is_installed("IPython")
     for number, error in notebook.broken.items():
         source = next(cell.source for cell in notebook.code if cell.number == number)
         if not (has_ipython and _is_ipython(source)):
@@ -47,7 +46,7 @@ def check(notebook: Notebook, path: str) -> None:
     if cell is not None and not has_ipython:
         way_out = "Notebooks without magics (`%...`, `!...`) run without it."
         user = f"Cell {cell.number} of {path}, which has magics of IPython,"
-        extras.check("IPython", user, way_out=way_out)
+        extras.check("IPython", user=user, way_out=way_out)
 
 
 def _is_ipython(source: str) -> bool:
@@ -68,7 +67,7 @@ def run(
     old = program.targets_tf1(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
-    if importlib.util.find_spec("IPython") is not None:
+    if extras.is_installed("IPython"):
         from hookbridge.old_programs.run import ipython
 
         os.environ.setdefault("MPLBACKEND", _BACKEND)

@@ -45,4 +45,4 @@ def load_ipython_extension(shell: Any) -> None:
     ipython.prepare(shell, old=True)
     print(f"hookbridge: {program.world.describe()}")
     if not has_keras2:
-        print(f"hookbridge: Keras 2 needs tf_keras: {extras.install('keras2')}")
+        print(f"hookbridge: Keras 2 needs tf_keras: {extras.install_tf_keras()}")
