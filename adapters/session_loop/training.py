@@ -26,6 +26,7 @@ from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.state.moments import Ending
 
 
 class Phase(enum.Enum):
@@ -283,26 +284,28 @@ class TrainRun(SessionRun):
 
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
-        data_ended = self._phase is _OPEN
-        stopped = self._callback_stops or data_ended or self._phase is _WAIT
+        data_ended, waits = self._phase is _OPEN, self._phase is _WAIT
+        by_callback = self._callback_stops
         if self._coord.should_stop() and not (data_ended or self._epochs_are_over):
             self._note_stop()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
         if data_ended:
             self._read_step()
-        partial = self._clock.is_open and self._clock.batches > 0
-        short = self._clock.falls_short(self.step, self.config.epochs)
-        if (short or partial) and not stopped:
-            # The next run goes on as if this one had not ended.
-            self._state.part.freeze()
-        if partial:
-            self._end_epoch()
-            if data_ended:
-                self._clock.shift(self.step)
-        elif self._clock.is_open and data_ended:
-            # The epoch began, but there was no data: the next run begins it again.
+        clock = self._clock
+        partial = clock.is_open and clock.batches > 0
+        if clock.is_open and not partial and (data_ended or waits):
+            # The epoch began, but had no step: the next run begins it again.
             self.model.live_link.rates.undo_epoch()
+        left = clock.falls_short(self.step, self.config.epochs)
+        with self._state.ending(Ending(partial, left, data_ended, by_callback)):
+            if partial:
+                self._end_epoch()
+                if data_ended:
+                    clock.shift(self.step)
+            self._finish_training()
+
+    def _finish_training(self) -> None:
         if self._without_update:
             logging.warning(
                 "hookbridge: %d runs ended no batch, since they moved no global step: "
@@ -312,7 +315,6 @@ class TrainRun(SessionRun):
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
         self._check_outside()
-        self._state.keeper.end(self._state, cut_short=short and not stopped)
 
     def _end_epoch(self) -> None:
         self._epochs.end()
