@@ -14,7 +14,7 @@ from hookbridge.adapters.fit_loop.installation import Installation
 from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.guests.kinds import name_of
-from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.host import Host, ModelValues
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN, Mode
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, scaffold_of
 from hookbridge.adapters.live_session import variables as live_variables
@@ -204,6 +204,23 @@ class FitHost(Host):
         super().end(hook)
         if read_last:
             logging.warning(_IN_END, name_of(hook), sorted(read_last))
+
+    @property
+    def step(self) -> int:
+        return int(self._global_step.value)
+
+    def values(self) -> ModelValues:
+        variables = live_variables.model_variables(self.model)
+        with self._eager_mode():
+            # An eager variable shares its value until it gets another one: no copy. A
+            # distributed one would enter its strategy, under any graph.
+            return ModelValues(
+                [
+                    live_variables.components(each.eager)[0].read_value()
+                    for each in variables
+                    if not each.local
+                ]
+            )
 
     def remember(self) -> None:
         if self._global_step is not None:

@@ -22,8 +22,9 @@ from hookbridge.adapters.graph_fit.graph_names import (
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.graph_fit.keras_session import KerasSession
 from hookbridge.adapters.graph_fit.step_call import StepCall
-from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.host import Host, ModelValues
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
+from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 
@@ -160,6 +161,15 @@ class GraphHost(Host):
             raise error
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self.model.metrics_names)
+
+    @property
+    def step(self) -> int:
+        return int(self.session.run(self._counter))
+
+    def values(self) -> ModelValues:
+        variables = live_variables.model_variables(self.model)
+        own = [each.eager for each in variables if not each.local]
+        return ModelValues(self.session.run(own))
 
     def suspend(self) -> None:
         if self._function is not None:

@@ -7,8 +7,25 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
+
+
+class ModelValues:
+    """The values of a model's variables at a moment; equal to others if all are."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelValues) and all(
+            np.array_equal(np.asarray(mine), np.asarray(theirs))
+            for mine, theirs in zip(self._values, other._values, strict=True)
+        )
 
 
 class Host(abc.ABC):
@@ -88,6 +105,15 @@ class Host(abc.ABC):
 
         Where nothing else ends the native loop, this raises `error`.
         """
+
+    @property
+    @abc.abstractmethod
+    def step(self) -> int:
+        """The global step, from `open` on."""
+
+    @abc.abstractmethod
+    def values(self) -> ModelValues:
+        """What a checkpoint of the model holds of it now."""
 
     def flush(self) -> None:  # noqa: B027 - most hosts hold nothing back
         """Delivers events that are held back; called before the first `end`."""

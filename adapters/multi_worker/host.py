@@ -27,7 +27,7 @@ class MultiWorkerHost(FitHost):
         self._has_failed_stop = False
 
     def members(self, hooks: Sequence[Any]) -> list[Any]:
-        later = LaterStop(lambda: self.mode == "train", self.stop)
+        later = LaterStop(lambda: self.mode == "train", self.loop.stop)
         return [*super().members(hooks), later]
 
     def hook_of(self, guest: Guest) -> Any:

@@ -107,7 +107,7 @@ class ParameterServerHost(FitHost):
         else:
             outputs = self._call_ahead(args)
         if PREEMPTED.is_set():
-            self.stop()
+            self.loop.stop()
         return outputs
 
     def members(self, hooks: Sequence[Any]) -> list[Any]:
@@ -118,6 +118,10 @@ class ParameterServerHost(FitHost):
 
     def _call_ahead(self, args: tuple[Any, ...]) -> Any:
         """Schedules a step whose events are delivered later."""
+        if any(each.has_saved for each in self.loop.states):
+            # What callbacks do in a step with a checkpoint comes before the next step.
+            self.flush()
+            self.loop.settle()
         self.prepare(args)
         self.data_ended = False
         loop = self.loop
@@ -255,7 +259,7 @@ class ParameterServerHost(FitHost):
             self.loop.fail()
             raise
         if self.events.stop_asked:
-            self.stop()
+            self.loop.stop()
 
     def flush(self) -> None:
         self.events.flush()

@@ -11,6 +11,7 @@ from absl import logging
 from hookbridge.adapters.guests.outside import OutsideVariables
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import rates
+from hookbridge.adapters.live_model.rate import OverriddenRates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -107,7 +108,7 @@ class TrainRun(SessionRun):
         super().enter(member, session, coord)
 
     def _stop_feeding(self) -> None:
-        self._feeds = rates.OverriddenRates()
+        self._feeds = OverriddenRates()
 
     @property
     def in_step(self) -> bool:
