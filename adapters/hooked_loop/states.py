@@ -204,7 +204,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             is_whole = begin is None or (
                 length is not None and self._run.host.step - begin >= length
             )
-            self._end_early(in_epoch=not is_whole)
+            self._end_early(in_epoch=not is_whole, epochs_left=False)
 
     def epoch_has_ended(self, epoch: int) -> None:
         epochs = self._params.get("epochs")
@@ -213,16 +213,15 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def training_ends(self) -> None:
         """Before any callback has the end of the training."""
-        self._end_early(in_epoch=False)
+        self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
-    def _end_early(self, *, in_epoch: bool) -> None:
+    def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settles state and checkpoint if what comes is none of a longer run."""
         loop = self._run
         if self._is_early or loop is None or not loop.has_begun or loop.is_over:
             return
-        ending = Ending(
-            in_epoch, self._epochs_left, loop.host.data_ended, not loop.is_stopped
-        )
+        data_ended, by_callback = loop.host.data_ended, not loop.is_stopped
+        ending = Ending(in_epoch, epochs_left, data_ended, by_callback)
         if not ending.is_early:
             return
         self.rewrite()
