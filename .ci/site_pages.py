@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
+from reference_pages import for_site
 
 from hookbridge.cli import command
 from hookbridge.old_programs.scanning.findings import CODES
@@ -65,16 +66,19 @@ def command_line() -> str:
 
 
 def first_screens() -> str:
-    """The README down to its reasons: the picture, both diffs, an old program."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Why")[0]
+    """The README's picture, both diffs, an old program, and why, how, and when not."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text.replace("](docs/pictures/", "](pictures/").replace("](docs/", "](")
-    before, table, after = re.split(r"</?table>", text)
+    first, *rest = re.split(r"^(?=## )", text, flags=re.M)
+    before, table, after = re.split(r"</?table>", first)
     titles = re.findall("<th>(.*?)</th>", table)
     diffs = re.findall("```diff.*?```", table, re.S)
     # One above the other: the site's column is narrower than the README's.
     pairs = zip(titles, diffs, strict=True)
     shown = (f"**{title}**\n\n{diff}" for title, diff in pairs)
-    return "\n\n".join((before, *shown, after, "## Start"))
+    kept = ("An old program", "Why", "Install", "When not to use it")
+    sections = (s for s in rest if s.removeprefix("## ").startswith(kept))
+    return "\n\n".join((before, *shown, after, *sections, "## Start"))
 
 
 def codes() -> str:
@@ -105,6 +109,8 @@ def rooms() -> str:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
+    if own.startswith("reference/"):
+        markdown = for_site(markdown)
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "migration.md":

@@ -23,15 +23,22 @@ if TYPE_CHECKING:
     from hookbridge import contrib as contrib
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
+    from hookbridge import old_programs as old_programs
+    from hookbridge import testing as testing
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
     from hookbridge.adapters.convert import as_callbacks as as_callbacks
     from hookbridge.adapters.convert import as_hooks as as_hooks
     from hookbridge.adapters.guests.in_begin import in_begin as in_begin
     from hookbridge.adapters.guests.roles import set_role as set_role
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
+    from hookbridge.ground.validation import Validation as Validation
+    from hookbridge.ground.validation import ValidationReport as ValidationReport
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.reference.port import recording as recording
+    from hookbridge.insight.reference.recorder import recorder as recorder
+    from hookbridge.insight.reference.replay import replay as replay
     from hookbridge.insight.report.recording import record as record
     from hookbridge.jobs import callbacks as callbacks
     from hookbridge.jobs import data as data
@@ -49,6 +56,8 @@ _WHERE = {
     "CallbackToHook": "hookbridge.adapters.callback_to_hook",
     "HookToCallback": "hookbridge.adapters.hook_to_callback",
     "TowerOptimizer": "hookbridge.jobs.loops.towers.replicate_model_fn",
+    "Validation": "hookbridge.ground.validation",
+    "ValidationReport": "hookbridge.ground.validation",
     "as_callbacks": "hookbridge.adapters.convert",
     "as_hooks": "hookbridge.adapters.convert",
     "callbacks": "hookbridge.jobs",
@@ -60,13 +69,18 @@ _WHERE = {
     "explain": "hookbridge.insight.explanation",
     "in_begin": "hookbridge.adapters.guests.in_begin",
     "loops": "hookbridge.jobs",
+    "old_programs": "hookbridge",
     "profile": "hookbridge.insight.profiling",
     "record": "hookbridge.insight.report.recording",
+    "recorder": "hookbridge.insight.reference.recorder",
+    "recording": "hookbridge.insight.reference.port",
+    "replay": "hookbridge.insight.reference.replay",
     "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
+    "testing": "hookbridge",
 }
 __all__ = tuple(_WHERE)
-_lookup = attach(__name__, _WHERE)
+_lookup, __dir__ = attach(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -74,13 +88,8 @@ def __getattr__(name: str) -> Any:
         value = _lookup(name)
     except ModuleNotFoundError as e:
         if e.name == "tensorflow":
-            extras.check(e.name, f"`hookbridge.{name}`")
+            extras.check(e.name, user=f"`hookbridge.{name}`")
         raise
     compat.tell_of_troubles()
     globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    dunders = {name for name in globals() if name.startswith("__")}
-    return sorted({*__all__, *dunders})

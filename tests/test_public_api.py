@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import compileall
 import importlib
+import importlib.metadata
+import os
 import pkgutil
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from source_trees import sources
 
 import hookbridge as hb
 
@@ -20,6 +27,87 @@ def test_all_is_a_sorted_tuple_of_resolvable_names() -> None:
     for name in hb.__all__:
         assert getattr(hb, name) is not None
         assert name in dir(hb)
+
+
+@pytest.mark.parametrize(
+    "package", ["", ".jobs.callbacks", ".jobs.data", ".jobs.loops"]
+)
+def test_type_checkers_read_the_names_of_the_table(package: str) -> None:
+    module = importlib.import_module(f"hookbridge{package}")
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    read = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert read == vars(module)["_WHERE"]
+
+
+@pytest.mark.parametrize("package", ["callbacks", "data", "loops"])
+def test_dir_shows_the_public_names(package: str) -> None:
+    module = getattr(hb, package)
+    assert [n for n in dir(module) if not n.startswith("__")] == sorted(module.__all__)
+
+
+@pytest.mark.slow
+@pytest.mark.one_tensorflow
+def test_without_docstrings_keras_2_is_not_called_moved() -> None:
+    code = "from hookbridge.ground import compat; compat.private('tf_keras_v2')"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "`python -OO` leaves out docstrings, which Keras 2 needs." in last
+
+
+@pytest.mark.slow
+def test_a_package_without_its_sources_imports(repo_root: Path, tmp_path: Path) -> None:
+    """As `python -m compileall -b` leaves it, once the sources are removed."""
+    package = tmp_path / "hookbridge"
+    skip = shutil.ignore_patterns("__pycache__", "pages")
+    shutil.copytree(repo_root / "hookbridge", package, ignore=skip)
+    assert compileall.compile_dir(package, legacy=True, quiet=1)
+    for source in package.rglob("*.py"):
+        source.unlink()
+    program = "import hookbridge as hb; print(hb.__file__, hb.as_hooks([]), hb.loops)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(package / "__init__.pyc"))
+
+
+def test_what_sources_import_comes_with_what_the_package_asks_for() -> None:
+    """A canary: TensorFlow itself requires `wrapt` and `h5py`, which we do not name."""
+    imported = {
+        name.partition(".")[0]
+        for nodes in sources().values()
+        for node in nodes
+        for name in imported_modules(node)
+    }
+    ours = {"absl", "hookbridge", "numpy", "tensorflow"}
+    of_extras = {"tensorflow_estimator"}
+    others = imported - set(sys.stdlib_module_names) - ours - of_extras
+    assert others == {"h5py", "keras", "wrapt"}
+    required = importlib.metadata.requires("tensorflow") or []
+    assert others <= {re.split(r"[^\w-]", line)[0] for line in required}
+
+
+def imported_modules(node: ast.AST) -> list[str]:
+    """The modules that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module]
+    return []
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
@@ -42,7 +130,7 @@ def test_every_module_imports_and_keeps_its_promises() -> None:
     # The import of a submodule must not replace a function of the same name.
     found = {name for name in hb.__all__ if isinstance(getattr(hb, name), ModuleType)}
     expected = {"callbacks", "checkpoints", "contrib", "data", "errors"}
-    expected |= {"estimator", "loops"}
+    expected |= {"estimator", "loops", "old_programs", "testing"}
     assert found == expected
 
 

@@ -20,10 +20,9 @@ _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
     "adapters/fit_loop/installation.py": "`train_function`, where Keras files it",
-    "adapters/fit_loop/host.py": "`stop_training`",
-    "adapters/fit_loop/step_function.py": "puts `train_function` back",
-    "adapters/fit_loop/tapped_function.py": "puts `train_function` back",
-    "adapters/graph_fit/host.py": "a field of our own `KerasSession`",
+    "adapters/fit_loop/native_step.py": "`stop_training`",
+    "adapters/fit_loop/step_source.py": "puts `train_function` back",
+    "adapters/graph_fit/function_step.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
@@ -82,8 +81,9 @@ def test_no_circle_of_folders(graph: dict[str, list[Import]]) -> None:
         folder = name if name in packages else room_of(name)
         folders = {m if m in packages else room_of(m) for m, _ in found}
         needs.setdefault(folder, set()).update(folders - {folder})
-    # Errors name pages; pyproject.toml says the same.
+    # Errors name pages, and the package its public names; as in pyproject.toml.
     needs["hookbridge.errors"].discard("hookbridge.ground")
+    needs["hookbridge"].clear()
     assert not circle(needs), "folders that import each other"
 
 
@@ -108,6 +108,33 @@ def test_no_underscore_name_crosses_a_room(graph: dict[str, list[Import]]) -> No
         if room_of(importer) != room_of(module)
     ]
     assert not found
+
+
+def test_a_reading_order_names_the_files_of_its_room(repo_root: Path) -> None:
+    """The paragraph names each file and folder of the room, and nothing else.
+
+    Words in parentheses explain, and are not looked at.
+    """
+    wrong = []
+    for file, nodes in sources().items():
+        module = nodes[0]
+        if not file.endswith("__init__.py") or not isinstance(module, ast.Module):
+            continue
+        text = ast.get_docstring(module) or ""
+        order = re.search(r"(?:^|\n)(Reading order:|Read )(.+?)(\n\n|$)", text, re.S)
+        if order is None:
+            continue
+        words = re.sub(r"\([^)]*\)", "", order[2])
+        named = set(re.findall(r"`([a-z_0-9]+)`", words))
+        here = {
+            path.stem
+            for path in (repo_root / file).parent.iterdir()
+            if path.suffix == ".py" or (path / "__init__.py").exists()
+        } - {"__init__", "__main__"}
+        if here != named:
+            missing, unknown = sorted(here - named), sorted(named - here)
+            wrong.append(f"{file}: does not name {missing}, has no {unknown}")
+    assert not wrong, "\n".join(wrong)
 
 
 def sets_on_others(nodes: Nodes) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hookbridge.ground import lifecycle
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
 EVERY_ERROR = DOCS.parent / "examples" / "every_error.py"
-MODULES = ("loops", "callbacks", "data", "testing", "estimator", "migrate")
+MODULES = ("loops", "callbacks", "data", "testing", "estimator", "old_programs")
 # Public name -> those of its arguments that we call, or whose methods we call; empty if
 # the whole docstring is about such calls.
 EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
@@ -28,28 +29,28 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.HookToCallback": (),
     "hookbridge.as_callbacks": (),
     "hookbridge.as_hooks": (),
-    "hookbridge.jobs.callbacks.EarlyStopper": ("stop_fn",),
-    "hookbridge.jobs.callbacks.LearningRateScheduler": ("schedule",),
-    "hookbridge.jobs.callbacks.ModelUploader": (),
-    "hookbridge.jobs.callbacks.PredictionOutputsProcessor": ("process_fn",),
-    "hookbridge.jobs.callbacks.Progress": ("clock",),
-    "hookbridge.jobs.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
-    "hookbridge.jobs.callbacks.SummaryWriter": ("summaries_fn",),
-    "hookbridge.insight.checkpoints.restore": ("names",),
-    "hookbridge.jobs.data.Pipeline": ("extractor",),
+    "hookbridge.callbacks.EarlyStopper": ("stop_fn",),
+    "hookbridge.callbacks.LearningRateScheduler": ("schedule",),
+    "hookbridge.callbacks.ModelUploader": (),
+    "hookbridge.callbacks.PredictionOutputsProcessor": ("process_fn",),
+    "hookbridge.callbacks.Progress": ("clock",),
+    "hookbridge.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
+    "hookbridge.callbacks.SummaryWriter": ("summaries_fn",),
+    "hookbridge.checkpoints.restore": ("names",),
+    "hookbridge.data.Pipeline": ("extractor",),
     "hookbridge.estimator.model_to_estimator": ("callbacks",),
     "hookbridge.in_begin": ("make",),
-    "hookbridge.jobs.loops.CallableSessionHook": (),
-    "hookbridge.jobs.loops.GroupStopHook": (),
-    "hookbridge.jobs.loops.OwnLoop": (),
-    "hookbridge.jobs.loops.parameter_server_strategy": ("variable_partitioner",),
+    "hookbridge.loops.CallableSessionHook": (),
+    "hookbridge.loops.GroupStopHook": (),
+    "hookbridge.loops.OwnLoop": (),
+    "hookbridge.loops.parameter_server_strategy": ("variable_partitioner",),
     "hookbridge.old_programs.RewriteRule": ("apply", "before_scan", "prepare"),
     "hookbridge.replicate_model_fn": ("model_fn",),
     "hookbridge.testing.EventLog": ("clock",),
     "hookbridge.testing.RecordingCallback": (),
     "hookbridge.testing.RecordingHook": (),
-    "hookbridge.ground.validation.Validation": (),
-    "hookbridge.ground.validation.ValidationReport": (),
+    "hookbridge.Validation": (),
+    "hookbridge.ValidationReport": (),
 }
 # Errors that no example can show: they need another installation or program.
 NOT_IN_ONE_PROCESS = {
@@ -61,7 +62,9 @@ NOT_IN_ONE_PROCESS = {
     "TaskLostError",
 }
 ERRORS = re.findall(r"^\| `(\w+)` \| (.*?) \|", REFERENCE["errors.md"], re.M)
-DOCUMENTED = re.findall(r"^::: (\S+)$", "\n".join(REFERENCE.values()), re.M)
+DOCUMENTED = re.findall(
+    r"^<!-- ::: (\w\S*) .*-->$", "\n".join(REFERENCE.values()), re.M
+)
 
 
 def public_names() -> Iterator[str]:
@@ -69,7 +72,7 @@ def public_names() -> Iterator[str]:
         if not inspect.ismodule(getattr(hb, name)):
             yield f"hookbridge.{name}"
     for module in MODULES:
-        for name in importlib.import_module(f"hookbridge.{module}").__all__:
+        for name in getattr(hb, module).__all__:
             if (module, name) != ("estimator", "v1"):  # TensorFlow's own module
                 yield f"hookbridge.{module}.{name}"
 
@@ -90,6 +93,19 @@ def docstring(value: Any) -> str:
     if inspect.isclass(value) and "__init__" in vars(value):
         text += "\n" + (inspect.getdoc(value.__init__) or "")
     return text
+
+
+def test_the_reference_pages_have_the_docstrings_of_today(repo_root: Path) -> None:
+    """`make reference` writes them."""
+    script = repo_root / ".ci" / "reference_pages.py"
+    pages = runpy.run_path(str(script))
+    for name, page in REFERENCE.items():
+        assert pages["filled"](page) == page, f"{name}: run `make reference`"
+        site = pages["for_site"](page)
+        assert re.findall(r"^::: (\S+)$", site, re.M) == re.findall(
+            r"^<!-- ::: (\w\S*) .*-->$", page, re.M
+        )
+        assert "<!-- :::" not in site
 
 
 def test_each_public_name_is_in_the_reference() -> None:

@@ -156,7 +156,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self.rewrite()
         self._saved = None
         if self._epoch_begin is None:
-            self._epoch_begin = self._run.host.step
+            self._epoch_begin = self._run.host.graph.step_number
 
     def before_save(self, session: Any, global_step_value: Any) -> None:
         step = int(global_step_value)
@@ -169,12 +169,12 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return
 
         def write() -> None:
-            with self._run.host.hooks_run():
+            with self._run.host.graph.hooks_run():
                 saver = self._hook._get_saver()
                 saver.save(session, self._hook._save_path, global_step=step)
 
         is_elsewhere = self._saved is None or self._saved.prefix != path
-        saved = Checkpoint(path, session, self._run.host.values, write)
+        saved = Checkpoint(path, session, self._run.host.graph.values, write)
         if is_elsewhere:
             self._note_saved(saved, step)
         self._saved = saved
@@ -199,10 +199,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def epoch_ends(self) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         if self._run is not None and self._run.is_stopped:
-            self._run.host.flush()
+            self._run.host.step.flush()
             begin, length = self._epoch_begin, self._params.get("steps")
             is_whole = begin is None or (
-                length is not None and self._run.host.step - begin >= length
+                length is not None
+                and self._run.host.graph.step_number - begin >= length
             )
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
@@ -220,7 +221,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         loop = self._run
         if self._is_early or loop is None or not loop.has_begun or loop.is_over:
             return
-        data_ended, by_callback = loop.host.data_ended, not loop.is_stopped
+        data_ended, by_callback = loop.host.step.data_ended, not loop.is_stopped
         ending = Ending(in_epoch, epochs_left, data_ended, by_callback)
         if not ending.is_early:
             return
@@ -235,11 +236,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         hook, host = self._hook, self._run.host
         if not any(each is hook for each in self._run.hooks):
             return  # this process does not call it
-        with host.hooks_run():
-            step = int(host.session.run(tf.compat.v1.train.get_global_step()))
+        with host.graph.hooks_run():
+            step = int(host.session.current.run(tf.compat.v1.train.get_global_step()))
             if step != hook._timer.last_triggered_step():
                 hook._timer.update_last_triggered_step(step)
-                hook._save(host.session, step)
+                hook._save(host.session.current, step)
 
     def _failed(self) -> None:
         is_newest = _NEWEST.get(self._folder) is self

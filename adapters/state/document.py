@@ -15,6 +15,12 @@ from hookbridge.adapters.state import codec, storage
 from hookbridge.adapters.state.identity import Identity
 
 VERSION = 3
+# The oldest version that a release has written. Files of it and of all later ones
+# load; tests/adapters/state/released/ keeps files of each.
+OLDEST = 3
+# Version -> what makes of a document of this version one of the next. A new version
+# adds its predecessor here.
+STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
@@ -109,9 +115,7 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 def read(prefix: str, name: str) -> Document:
     """Reads a state beside a checkpoint; a damaged file may raise anything."""
     path = storage.json_path(prefix, name)
-    document = json.loads(storage.read(path, MOST_JSON_BYTES).decode())
-    if document["version"] != VERSION:
-        raise ValueError(f"it has version {document['version']}, expected {VERSION}")
+    document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
     entries, loops = document["callbacks"], document["loops"]
     arrays = _arrays(document, prefix, name)
     decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
@@ -120,6 +124,24 @@ def read(prefix: str, name: str) -> Document:
         [_entry(each, decode, document) for each in entries],
         [decode(loop) for loop in loops],
     )
+
+
+def _newest(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of any version that was released, in the form of the newest."""
+    version = int(document["version"])
+    if version > VERSION:
+        raise ValueError(
+            f"it has version {version}, written by a newer hookbridge; this one reads "
+            f"versions {OLDEST} to {VERSION}. Install the newer one to go on with it"
+        )
+    if version < OLDEST:
+        raise ValueError(
+            f"it has version {version}, which no release has written; expected "
+            f"{OLDEST} to {VERSION}"
+        )
+    for each in range(version, VERSION):
+        document = STEPS[each](document)
+    return document
 
 
 def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:

@@ -27,6 +27,8 @@ COMMANDS = {
     "predict": "hookbridge.cli.jobs:PREDICT",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
+    "record": "hookbridge.cli.record",
+    "compare": "hookbridge.cli.compare",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate scan": "hookbridge.cli.migrate_scan",
@@ -140,11 +142,14 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     modules = {name: pkgutil.resolve_name(COMMANDS[name]) for name in names}
     return "\n".join(
         [
-            *("usage: hookbridge COMMAND [--flag=value ...]", ""),
-            *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
+            "usage: hookbridge COMMAND [--flag=value ...]",
+            "",
+            "TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.",
+            "",
             "commands:",
             *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
-            *("", "`hookbridge COMMAND --help` lists the flags of a command; those"),
+            "",
+            "`hookbridge COMMAND --help` lists the flags of a command; those",
             "with results have --format=json, the others print what they make or run.",
             "`hookbridge --version` prints what a report of a fault needs.",
         ]

@@ -1,16 +1,16 @@
 """Moves TF1 code forward: what a program needs on a newer TensorFlow, and where.
 
-    from hookbridge import old_programs as migrate
+    import hookbridge as hb
 
-    report = migrate.scan(["my_program/"], target="2.21")
+    report = hb.old_programs.scan(["my_program/"], target="2.21")
     for finding in report.findings:
         print(finding.place, finding.verdict, finding.code, finding.way_out)
 
-    text = migrate.rewrite(source).source
+    text = hb.old_programs.rewrite(source).source
 
-The rooms, each on the ones before it: `names` (what becomes of a name of TensorFlow 1),
-`reading` (what the source of a program says), `scanning` (what it needs, and where);
-then `rewriting` changes code, and `run` runs programs as they are.
+Reading order, each room on the ones before it: `names` (what becomes of a name of
+TensorFlow 1), `reading` (what the source of a program says), `scanning` (what it needs,
+and where); then `rewriting` (changes code) and `run` (runs programs as they are).
 """
 
 from __future__ import annotations

@@ -11,18 +11,31 @@
 
 from __future__ import annotations
 
+from hookbridge.ground.lifecycle import (
+    Delivery,
+    Event,
+    events_of,
+    expected_events,
+    overridden,
+)
+from hookbridge.ground.lifecycle import Ending as Ending
 from hookbridge.testing.conformance import assert_conforms, differences
 from hookbridge.testing.event_log import EventLog, Record
 from hookbridge.testing.recording import RecordingCallback, RecordingHook
 from hookbridge.testing.spying import spy, unspy
 
 __all__ = [
+    "Delivery",
+    "Event",
     "EventLog",
     "Record",
     "RecordingCallback",
     "RecordingHook",
     "assert_conforms",
     "differences",
+    "events_of",
+    "expected_events",
+    "overridden",
     "spy",
     "unspy",
 ]

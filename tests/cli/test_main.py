@@ -51,6 +51,14 @@ BAD = {
     "explain --model_def=empty.py": "has no `guests`",
     "explain raises.py": "'raises.py', line 2, raised KeyError: 'here'; expected a ",
     "explain imports.py": "'imports.py', line 2, raised SyntaxError:",
+    "explain trains.py": (
+        "trains.py has no `guests`, so it was not run; it has `hooks`."
+    ),
+    "explain trains.py:hooks": (
+        "trains.py, line 9: to import the file would run `estimator.train(...)` "
+        "(line 5); expected a file that only defines things. Put the work into"
+    ),
+    "train --model_dir=. trains.py": "has no `custom_model` or `model_fn`, so it was",
     "explain late.py": "late.py', line 2, raised ValueError: two lines; expected",
     "train --model_dir=m --model_def=late.py empty.py": "unrecognized arguments: em",
     "train --model_dir=. number.py": "Received `model_fn=3` of type `int`",
@@ -59,9 +67,11 @@ BAD = {
 FILES = {
     "empty.py": "",
     "number.py": "guests = [3]\nmodel_fn = 3\n",
-    "raises.py": "import os\nos.environ['here']\n",
+    "raises.py": "import os\nos.environ['here']\nguests = []\n",
     "broken.py": "\n\nguests = [\n",
-    "imports.py": "import os\nimport broken\n",
+    "imports.py": "import os\nimport broken\nguests = []\n",
+    "trains.py": "hooks = []\n\n\ndef train(estimator):\n    estimator.train(1)\n\n\n"
+    "if True:\n    train(None)\nraise SystemExit('the file was run')\n",
     "late.py": "def guests():\n    raise ValueError('two\\nlines')\n",
 }
 
@@ -101,7 +111,7 @@ def test_a_bad_directory_gets_one_line_and_is_left_alone(
 
 # The commands with `--format=json`.
 WITH_RESULTS = {"demo", "train", "evaluate", "predict", "doctor", "explain"}
-WITH_RESULTS |= {"migrate scan"}
+WITH_RESULTS |= {"migrate scan", "compare"}
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +157,7 @@ def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
 
 
 COMPLETED = {
-    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "cluster"],
+    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "record"],
     "tra": ["train"],
     "migrate ": ["scan", "rewrite"],
     "migrate scan --ch": ["--check"],

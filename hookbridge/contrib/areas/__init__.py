@@ -2,5 +2,5 @@
 
 Reading order: `learn` and `run_config`, `estimators`, `hparams`, then one file for each
 other area: `strategies`, `lookup`, `datasets`, `cells`, `fused_cells`, `sequences`,
-`predictor`, `profiling`, `optimizers`, `mnist`.
+`predictor`, `profiling`, `optimizers`, `mnist`, and the room `seq2seq`.
 """

@@ -60,7 +60,7 @@ class LearningRateScheduler(ReadyMade):
     def _rate_of(self, step: int) -> float:
         rate = self._schedule(step)
         try:
-            value = float(rate)
+            value = math.nan if isinstance(rate, (str, bytes)) else float(rate)
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):

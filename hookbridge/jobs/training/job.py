@@ -91,6 +91,7 @@ class TrainingJob:
         last_step = settings.last_step(steps_per_epoch)
         guests = part.definition.guests(TRAIN)
         recorder = Recorder(guests) if settings.report else None
+        before = part.global_step()
         step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
         results: dict[str, float] = {"global_step": step}
@@ -112,7 +113,7 @@ class TrainingJob:
             return "", results if is_evaluator else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
-        return summary(part, facts), results
+        return summary(part, facts, before, last_step), results
 
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None

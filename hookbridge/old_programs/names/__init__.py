@@ -2,5 +2,5 @@
 
 Reading order: `target` (the public names of a TensorFlow), `private_names`,
 `contrib_names`, `renamed_arguments`, then `resolution` (what becomes of a name). The
-lists are in the folder `data`.
+lists are in `data/`.
 """

@@ -42,8 +42,11 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
 # Kind of evidence -> how its names begin.
 _PARTS: dict[str, tuple[str, ...]] = {
     "estimator": (
-        *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator"),
-        *("tensorflow.python.estimator", "hookbridge.estimator"),
+        "tf.estimator",
+        "tf.compat.v1.estimator",
+        "tensorflow_estimator",
+        "tensorflow.python.estimator",
+        "hookbridge.estimator",
     ),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
     "keras2": (

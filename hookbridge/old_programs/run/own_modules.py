@@ -65,17 +65,22 @@ class Program:
                 from hookbridge.old_programs.run.joining import group_stop
 
                 group_stop.join()
-            if self._launch.guests is not None:
-                self._join(self._launch.guests)
+            if self._launch.guests is not None or self._launch.record is not None:
+                self._join(self._launch)
 
-    def _join(self, guests: str) -> None:
-        """Loads the file of guests, which join every training from now on."""
+    def _join(self, launch: Launch) -> None:
+        """Guests of a file, or a recorder, join every training from now on."""
         from hookbridge.old_programs.run.joining import estimators, fits, sessions
-        from hookbridge.old_programs.run.joining.guest_file import GuestFile
+        from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
         from hookbridge.old_programs.run.joining.joiner import Joiner
 
-        steps, is_own = self._launch.steps_per_epoch, self.own.is_of_program
-        self._joiner = Joiner(GuestFile(guests), steps, is_own)
+        guests: Any = None
+        if launch.guests is not None:
+            guests = GuestFile(launch.guests)
+        elif launch.record is not None:
+            guests = Recorders(*launch.record)
+        steps, is_own = launch.steps_per_epoch, self.own.is_of_program
+        self._joiner = Joiner(guests, steps, is_own)
         if worlds.has_estimator(self.world):
             estimators.join(self._joiner)
         sessions.join(self._joiner)

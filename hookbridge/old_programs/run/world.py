@@ -17,6 +17,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import compat, extras, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
+from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.evidence import Evidence
 from hookbridge.old_programs.reading.programs import Meaning, of_files
 from hookbridge.old_programs.run.located import Launch
@@ -86,15 +87,9 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
 
 def _check_installed(world: World) -> None:
     """Makes sure that what the program needs is installed."""
-    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.meaning.slim)]
-    if compat.installed_tf_version() > LAST_WITH_KERAS2:
-        needs.append(("tensorflow_estimator", "estimator", world.meaning.estimator))
-        needs.append(("tf_keras", "estimator", world.meaning.estimator))
-        last = world.reasons[-1] if world.keras2 and world.reasons else None
-        needs.append(("tf_keras", "keras2", last))
-    for module, extra, why in needs:
-        if why:
-            extras.check(module, f"The program ({why})", extra=extra)
+    keras2 = world.reasons[-1] if world.keras2 and world.reasons else None
+    for why, modules in packages.missing(world.meaning, keras2):
+        extras.check(*modules, user=f"The program ({why})")
 
 
 def enter(world: World) -> None:

@@ -17,8 +17,13 @@ _WRITERS = frozenset(
     {"FileWriter", "open", "GFile", "makedirs", "add_summary", "save", "dump", "write"}
 )
 HOOK_ARGUMENTS = (
-    *("hooks", "chief_only_hooks", "training_hooks", "training_chief_hooks"),
-    *("evaluation_hooks", "prediction_hooks", "saving_listeners"),
+    "hooks",
+    "chief_only_hooks",
+    "training_hooks",
+    "training_chief_hooks",
+    "evaluation_hooks",
+    "prediction_hooks",
+    "saving_listeners",
 )
 # Calls that take hooks by position, or make one.
 _TAKERS = ("make_session_run_hook", "model_to_estimator")

@@ -34,8 +34,9 @@ class RewriteRule:
         overlap the first counts; the rules are asked again about the new text.
       codes: reason codes of the findings that it settles.
       prepare: called with the context once before each walk, on the same thread.
-      before_scan: called with the module and its place in its program before the scan
-        of each walk, on the same thread; it may change what the module's names mean.
+      before_scan: called with the module and its place in its program once before
+        the scan of each walk, on the same thread; it may change what the module's
+        names mean.
     """
 
     name: str

@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.ground.cluster import ClusterConfig
-from hookbridge.old_programs.run.joining.guest_file import GuestFile
+from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
 
 USAGE_ERROR = 2
 
@@ -23,7 +23,7 @@ class Joiner:
 
     def __init__(
         self,
-        guests: GuestFile,
+        guests: GuestFile | Recorders,
         steps_per_epoch: int | None,
         is_own: Callable[[str], bool],
     ) -> None:
