@@ -196,7 +196,9 @@ def _in_fit(keras: Any, folder: str, ending: Ending | None, callback: Any) -> An
     """A model with the newest checkpoint, its epoch and its list of guests."""
     model, epoch = compiled(keras), 0
     if tf.train.latest_checkpoint(folder):
-        epoch = hb.checkpoints.restore(model, folder).global_step // LENGTH
+        step = hb.checkpoints.restore(model, folder).global_step
+        assert step is not None
+        epoch = step // LENGTH
     save_steps = 10**6 if ending is None else ending.save_steps
     saver = v1.train.CheckpointSaverHook(folder, save_steps=save_steps)
     guests = [saver, callback]
@@ -222,7 +224,7 @@ def fit(keras: Any, callback: Any, folder: str, ending: Ending | None) -> float:
 def own_loop(keras: Any, callback: Any, folder: str, ending: Ending | None) -> float:
     model, epoch, guests = _in_fit(keras, folder, ending, callback)
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step(x: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(model(x) ** 2)
