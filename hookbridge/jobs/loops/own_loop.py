@@ -142,6 +142,10 @@ class OwnLoop:
                 if self._hooked is not None:
                     self._hooked.fail()
                 return False
+            # An epoch of a known length does not end with the body.
+            is_left = self._steps_per_epoch and type(error) not in END_OF_DATA
+            if is_left and self._hooked is not None:
+                self._hooked.note_stop()
             self._finish_epoch()
             self._list.on_train_end(own_logs.numbers(self._logs.last))
             return error is not None
