@@ -68,7 +68,7 @@ def mapper_of(graph: Any, fetches: Any) -> Any:
         ) from e
 
 
-def check_fetch(fetch: Any, see: str) -> None:
+def check_fetch(fetch: object, see: str) -> None:
     """Refuses what has no value, which the runtime would do after the step."""
     if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
         raise errors.LiveSessionError(

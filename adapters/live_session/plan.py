@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_session.feeds import check_fetch, mapper_of
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.part import SessionResources
+from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
 
 
@@ -21,7 +21,7 @@ class Plan:
     def __init__(
         self,
         graph: LiveGraph,
-        fetches: Any,
+        fetches: object,
         feeds: Sequence[Any],
         resources: SessionResources,
     ) -> None:
@@ -68,7 +68,7 @@ class Plan:
         return self._mapper.build_results(flat)
 
 
-def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
     """The element to fetch: for a variable its value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise errors.RunArgumentsError(f"{fetch} is not an element of this graph.")
