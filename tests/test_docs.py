@@ -21,7 +21,7 @@ ONE_TENSORFLOW = True
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     kinds = {b.language for page in PAGES for b in blocks(page)}
-    assert kinds <= {"python", "diff", "sh", "bash", "text"}  # text is no code
+    assert kinds <= {"python", "diff", "sh", "bash", "yaml", "text"}  # text is no code
     for page in PAGES:
         for block in blocks(page, "bash"):  # jobs of hours
             for file in re.findall(r"python (\S+\.py)", block.text):

@@ -73,18 +73,18 @@ class StepTap:
             finally:
                 self._is_tracing = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         with self._spies.watching() as noted:
             outputs = self._source.method(*args, **kwargs)
         tensors, loop_keys = self._source.tensors_of(outputs, noted)
         context = tf.distribute.get_replica_context()
-        replicas = context.num_replicas_in_sync if context else 1
-        if self._source.mode is TRAIN and replicas == 1:
+        if context is not None and context.num_replicas_in_sync > 1:
+            loss = noted.get("loss")
+            is_noted = loss is not None and tensors.get("loss") is loss
+            if is_noted and "loss" in self._keys:
+                tensors["loss"] = self._loss_of_batch(loss, context)
+        elif self._source.mode is TRAIN:
             tensors.update(batch_tensors(self._source.method, args))
-        loss = noted.get("loss")
-        is_noted = loss is not None and tensors.get("loss") is loss
-        if is_noted and replicas > 1 and "loss" in self._keys:
-            tensors["loss"] = self._loss_of_batch(loss, context)
         replica = context.replica_id_in_sync_group if context else 0
         if own_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
@@ -94,7 +94,9 @@ class StepTap:
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
 
-    def _loss_of_batch(self, loss: tf.Tensor, context: Any) -> tf.Tensor:
+    def _loss_of_batch(
+        self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
+    ) -> tf.Tensor:
         """The loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
@@ -137,7 +139,7 @@ class StepTap:
         scale = self._spies.scale_of(key)
         return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
 
-    def _feed(self, key: str, tensor: Any, value: Any) -> None:
+    def _feed(self, key: str, tensor: tf.Tensor, value: tf.Tensor) -> None:
         """Gives the consumers of `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
         if (scale := self._spies.scale_of(key)) is not None:
@@ -148,6 +150,7 @@ class StepTap:
                     op._update_input(index, value)
 
     def _catalogue(self, tensors: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
+        """Fills the catalogue of the step's tensors from its first trace."""
         names = self._names
         if names.is_filled or names.is_eager:
             return
@@ -169,6 +172,7 @@ class StepTap:
         )
 
     def _find(self, key: str, tensors: Mapping[str, Any]) -> Any:
+        """The tensor of a key in the function that is traced now."""
         if key in tensors:
             return tensors[key]
         graph = tf.compat.v1.get_default_graph()
@@ -184,7 +188,7 @@ class StepTap:
 
 def values_of(
     tapped: Mapping[str, str],
-    outputs: Any,
+    outputs: object,
     tensors: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
@@ -205,13 +209,13 @@ def values_of(
         ) from e
 
 
-def split(result: Any) -> tuple[Any, dict[str, Any]]:
+def split(result: object) -> tuple[Any, dict[str, Any]]:
     """A step's result in two parts: `(what Keras gets, {key: tapped tensor})`."""
     if isinstance(result, Mapping) and _TAPPED in result:
         return result[_OUTPUTS], dict(result[_TAPPED])
     return result, {}
 
 
-def joined(outputs: Any, tapped: Mapping[str, Any]) -> Any:
+def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
     """What `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

@@ -103,7 +103,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 self.finalize()
 
     @contextlib.contextmanager
-    def finalizing(self, scaffold: Any) -> Iterator[None]:
+    def finalizing(self, scaffold: tf.compat.v1.train.Scaffold) -> Iterator[None]:
         """A context in which a scaffold adds the ops that prepare a session."""
         # Keras has initialised the variables of the model. So the ops that the scaffold
         # makes by default leave them out; only a default saver includes them.
@@ -160,7 +160,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self._variables.make_all()
 
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
 

@@ -68,8 +68,9 @@ def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
     check_file(values.file, MODELS)
     job_flags.use_keras_of_graphs()
+    from hookbridge.jobs.loops.towers.spec import TRAIN
     from hookbridge.jobs.training import user_file
-    from hookbridge.jobs.training.definition import TRAIN, ModelDefinition
+    from hookbridge.jobs.training.definition import ModelDefinition
 
     definition = ModelDefinition(user_file.load_file(values.file))
     host = "session"
