@@ -19,13 +19,8 @@ SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = (
-<<<<<<< HEAD
-    "Exit codes: 0; 1 if a file could not be read or written, or with --check if one\n"
-    "would be rewritten; 2 for a wrong argument."
-=======
     "Exit codes: 0; 1 if a file, or a cell of a notebook, could not be read or\n"
     "written, or with --check if a file would be rewritten; 2 for a wrong argument."
->>>>>>> main
 )
 FLAGS = {
     "write": "Change the files.",

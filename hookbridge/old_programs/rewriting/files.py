@@ -28,18 +28,15 @@ class FileRewrite:
 
     Attributes:
       module: the file as it was read.
-      result: the new text.
-      copy: the copy of the file that gets the new text; None for the file itself.
+      result: the new text as the user sees it.
+      content: what the file will be.
+      copy: the copy of the file that gets it; None for the file itself.
     """
 
     module: Module
-<<<<<<< HEAD
     result: Rewritten
+    content: str
     copy: Path | None = None
-=======
-    result: Rewritten  # of the text as the user sees it
-    content: str  # what the file will be
->>>>>>> main
 
     @property
     def path(self) -> Path:
@@ -83,7 +80,6 @@ def rewrite_files(
             yield Unread(module.file, fault)
 
 
-<<<<<<< HEAD
 def copy_to(
     folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]
 ) -> dict[Path, Path]:
@@ -154,12 +150,8 @@ def moved(done: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
     return done
 
 
-def _shown(done: Rewritten, module: Module) -> Rewritten:
-    """The result as the user sees the text: with IPython's lines and `# cell 3`."""
-=======
 def _whole(done: Rewritten, module: Module) -> FileRewrite:
     """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
->>>>>>> main
     if (notebook := module.notebook) is None:
         return FileRewrite(module, done, done.source)
     content = notebook.with_code(done.source)
