@@ -101,6 +101,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         return run
 
     def _host_of(self, model: KerasModel) -> MakeHost:
+        """What puts the host of a model's loops together; refuses what has none."""
         if is_graph_model(model):
             check_model(model, self.hook)
             return graph_host

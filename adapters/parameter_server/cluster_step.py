@@ -89,6 +89,7 @@ class ClusterStep(StepPart):
         ]
 
     def _function_of(self, source: StepSource) -> ScheduledStep | None:
+        """What schedules the steps of a loop; None where no hook takes part."""
         if source.mode is TRAIN:
             return ScheduledStep(source)
         hooks = self._loop.hooks

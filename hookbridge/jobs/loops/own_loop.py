@@ -170,7 +170,7 @@ class OwnLoop:
         return is_done or bool(self._model.stop_training)
 
     def step(
-        self, step: Callable[..., Any], *args: Any, logs: own_logs.Logs = None
+        self, step: Callable[..., Any], *args: object, logs: own_logs.Logs = None
     ) -> Any:
         """Makes one step of training, with the events of all guests.
 
@@ -279,6 +279,7 @@ class OwnLoop:
 
 
 def _check_model(model: KerasModel) -> None:
+    """Refuses what is no model, and models whose loop cannot be the user's own."""
     if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
