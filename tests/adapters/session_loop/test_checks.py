@@ -303,6 +303,9 @@ def test_the_names_of_an_estimators_evaluation_are_those_of_its_graph(
 
 
 def test_a_validation_that_gives_nothing_is_told_so(keras: Any) -> None:
+    def nothing(session: Any) -> dict[str, float]:
+        return {}
+
     words = r'produces: loss .*Return "loss" from `validation=`'
     with tf.Graph().as_default(), pytest.raises(errors.UnknownMetricError, match=words):
         net = build()
@@ -310,6 +313,6 @@ def test_a_validation_that_gives_nothing_is_told_so(keras: Any) -> None:
             stopping(keras, "val_loss"),
             steps_per_epoch=1,
             logs={"loss": net.loss},
-            validation=lambda session: {},
+            validation=nothing,
         )
         until_stop(hooks, net.train_op, lambda step: feeds(net, step))
