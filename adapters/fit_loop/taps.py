@@ -105,7 +105,9 @@ class StepTap:
             if self.counter is not None:
                 self.counter.assign_add(1)
             self._catalogue(short, loop_keys)
-            self.hinted = self._keys_of_hints()
+            below = tuple(key for key in self._keys if key.endswith("/"))
+            all_below = (key for key in sorted(short) if key.startswith(below))
+            self.hinted = (*self._keys_of_hints(), *all_below)
             self._first_replica = {
                 key: self._value(key, short)
                 for key in ((*self._keys, *self.hinted) if self._is_tracing else ())
