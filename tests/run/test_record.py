@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,29 @@ def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> Non
     assert compare(tmp_path / "run", again).is_same
 
 
-def test_bad_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "program.py"]) == 2
     assert "Received no --to" in capsys.readouterr().err
     assert main(["record", f"--to={IRIS}", "program.py"]) == 2
     assert "has a recording already" in capsys.readouterr().err
-    assert main(["record", f"--to={tmp_path}", "program.py"]) == 2
-    assert "'program.py', which does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("framework", ["numpy", "pytorch"])
+def test_ports_of_the_examples(
+    framework: str, tmp_path: Path, launcher: ForkServer
+) -> None:
+    """The port to PyTorch says so where PyTorch is not installed."""
+    examples = ROOT / "examples"
+    words = ["--to=run", str(examples / "old_program.py")]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    port = str(examples / f"port_to_{framework}.py")
+    done = launcher.run(port, "run", "port", folder=tmp_path)
+    if framework == "pytorch" and importlib.util.find_spec("torch") is None:
+        assert done.returncode == 1 and "needs PyTorch" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = compare(tmp_path / "run", tmp_path / "port")
+    assert result.is_same, as_text(result)
+    compared = [each.name for each in result.layers if each.measures]
+    assert compared[-4:] == ["initial weights", "forward", "gradients", "update"]
