@@ -14,6 +14,7 @@ up on first use.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.ground import compat, extras
@@ -80,7 +81,7 @@ _WHERE = {
     "testing": "hookbridge",
 }
 __all__ = tuple(_WHERE)
-_lookup = attach(__name__, _WHERE)
+_lookup, __dir__ = attach(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -88,13 +89,14 @@ def __getattr__(name: str) -> Any:
         value = _lookup(name)
     except ModuleNotFoundError as e:
         if e.name == "tensorflow":
-            extras.check(e.name, f"`hookbridge.{name}`")
+            extras.check(e.name, user=f"`hookbridge.{name}`")
         raise
     compat.tell_of_troubles()
     globals()[name] = value
     return value
 
 
-def __dir__() -> list[str]:
-    dunders = {name for name in globals() if name.startswith("__")}
-    return sorted({*__all__, *dunders})
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext hookbridge`, which IPython calls with its shell."""
+    live = importlib.import_module("hookbridge.old_programs.run.live_notebook")
+    live.load_ipython_extension(shell)

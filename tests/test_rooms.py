@@ -20,10 +20,9 @@ _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
     "adapters/fit_loop/installation.py": "`train_function`, where Keras files it",
-    "adapters/fit_loop/host.py": "`stop_training`",
-    "adapters/fit_loop/step_function.py": "puts `train_function` back",
-    "adapters/fit_loop/tapped_function.py": "puts `train_function` back",
-    "adapters/graph_fit/host.py": "a field of our own `KerasSession`",
+    "adapters/fit_loop/native_step.py": "`stop_training`",
+    "adapters/fit_loop/step_source.py": "puts `train_function` back",
+    "adapters/graph_fit/function_step.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
@@ -221,6 +220,22 @@ def test_only_patching_sets_methods() -> None:
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
+
+
+def test_no_host_is_made_of_another() -> None:
+    """A host has three parts; each part is derived from its kind of part alone."""
+    parts = {"GraphPart", "SessionPart", "StepPart"}
+    bases = {
+        node.name: [ast.unparse(base) for base in node.bases]
+        for file, nodes in sources().items()
+        if file.startswith("adapters/")
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {name for name, of in bases.items() if parts & set(of)}
+    assert len(found) >= 7, found
+    assert not [name for name, of in bases.items() if found & set(of)]
+    assert all(len(bases[name]) == 1 for name in found)
 
 
 def test_patches_that_stay_are_listed(repo_root: Path) -> None:

@@ -3,33 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from hookbridge.adapters.fit_loop.step_source import ModelStep, StepSource
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 
-# Makes a loop's step with Keras's own `make`; returns None to take no part.
-MakeStep = Callable[[Mode, Callable[..., Any]], Any]
+
+class StepInstallation(Protocol):
+    """What makes a native loop call a run, and gives it back what is its own."""
+
+    step: Any  # what `make_function` has made, from the loop's first step on
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the native loop; None before it begins."""
+
+    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+        """Takes the model for a run; `make_function` makes its step."""
+
+    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
+        """What the loop gets where a hook's error has ended it before its step."""
+
+    def suspend(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+class RunFunction(Protocol):
+    """The function of the step that a run makes."""
+
+    @property
+    def filed(self) -> AnyFunction | None:
+        """What the model has after the run, as Keras files it; None for nothing."""
+
+    @property
+    def inside(self) -> AnyFunction:
+        """What a loop inside the run calls."""
+
+
+# Makes the function of a loop's step; returns None to take no part.
+MakeFunction = Callable[[StepSource], RunFunction | None]
 
 
 class Installation:
     """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
-    def __init__(self, model: Any, loop: HookedLoop, make_step: MakeStep) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self.mode: Mode | None = None
         self.step: Any = None
         self._model = model
-        self._loop = loop
-        self._make_step = make_step
-        self._own: Any = None
+        self._loop: HookedLoop
+        self._make_function: MakeFunction
+        self._inside: Any = None  # what the loop inside a suspended run calls
         self._makers = {mode: getattr(model, mode.make) for mode in MODES}
         self._methods = patching.InstanceMethods(
             model, {mode.make: self._maker(mode) for mode in MODES}
         )
+
+    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+        self._loop = loop
+        self._make_function = make_function
         self._methods.install()
 
-    def _maker(self, mode: Mode) -> Callable[..., Any]:
+    def _maker(self, mode: Mode) -> AnyFunction:
         """A replacement for `model.make_<mode>_function`."""
         original = self._makers[mode]
 
@@ -63,7 +104,8 @@ class Installation:
         return True
 
     def _build_step(self, mode: Mode) -> None:
-        self.step = self._make_step(mode, self._makers[mode])
+        source = ModelStep(self._model, mode, self._makers[mode])
+        self.step = self._make_function(source)
         if self.step is not None:
             setattr(self._model, mode.function, self._loop.call)
 
@@ -76,20 +118,19 @@ class Installation:
 
     def suspend(self) -> None:
         """Leaves the model to a loop inside this one."""
-        function = getattr(self.step, "kept", None)
-        self._own = getattr(self.step, "own", function)
         if self.mode is not None:
-            setattr(self._model, self.mode.function, self._own)
+            self._inside = self.step.inside
+            setattr(self._model, self.mode.function, self._inside)
         self._methods.remove()
 
     def resume(self) -> None:
         self._methods.install()
-        mode, own = self.mode, self._own
+        mode = self.mode
         if mode is None:
-            pass
-        elif own is not None and getattr(self._model, mode.function) is own:
+            return
+        if getattr(self._model, mode.function) is self._inside:
             setattr(self._model, mode.function, self._loop.call)
-        else:
+        else:  # the loop inside has changed the step
             self._build_step(mode)
 
     def leave(self) -> None:
@@ -97,5 +138,4 @@ class Installation:
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.
-            function = getattr(self.step, "kept", None)
-            setattr(self._model, self.mode.function, function)
+            setattr(self._model, self.mode.function, self.step.filed)

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
 
@@ -35,17 +36,17 @@ _UNTRAINED_STEPS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionar
 class GraphCollections:
     """Puts the model's step and saver where hooks look for them, and removes them."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._before = {key: graph.get_collection(key) for key in _OWN}
 
-    def enter(self, step: Any) -> None:
+    def enter(self, step: tf.Variable) -> None:
         """Makes `step` the global step."""
         for key in _OWN:
             self._graph.clear_collection(key)
         self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
 
-    def add_saver(self, step: Any) -> None:
+    def add_saver(self, step: tf.Variable) -> None:
         """Adds a saver of all variables, including those of hooks."""
         saved = [
             *v1.global_variables(),
@@ -75,14 +76,16 @@ class GraphCollections:
                 self._graph.add_to_collection(key, value)
 
 
-def _saved_step(step: Any) -> Any:
+def _saved_step(step: tf.Variable) -> Any:
     """Saves the step under the name by which a session loop restores it."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
         """The step, saved a second time: it is saved under its own name too."""
 
-        def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        def restore(
+            self, restored_tensors: Sequence[tf.Tensor], restored_shapes: object
+        ) -> Any:
             return v1.assign(step, restored_tensors[0])
 
     value = tf.identity(step)
@@ -90,7 +93,7 @@ def _saved_step(step: Any) -> Any:
     return SavedStep(value, [spec], "global_step")
 
 
-def step_of(model: Any, session: Any) -> Any:
+def step_of(model: KerasModel, session: Session) -> Any:
     """The variable that counts the steps of a model: its optimizer's."""
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.

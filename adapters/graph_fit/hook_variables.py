@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import AnyFunction, Session
+
 v1 = tf.compat.v1
 
 # Graph -> {name: (variable, its collections)} of runs that are over.
@@ -24,7 +26,7 @@ class HookVariables:
     since the variable exists already.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._made: dict[str, Any] = {}
         self._added: dict[str, list[Any]] = {}
@@ -48,7 +50,10 @@ class HookVariables:
         graph = self._graph
         return {k: graph.get_collection(k) for k in graph.get_all_collection_keys()}
 
-    def _get(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _get(
+        self, getter: AnyFunction, name: str, *args: object, **kwargs: object
+    ) -> Any:
+        """A getter of variables that finds those of earlier runs again."""
         earlier = _EARLIER.setdefault(self._graph, {})
         if name in earlier:
             variable, keys = earlier.pop(name)
@@ -63,7 +68,7 @@ class HookVariables:
         self._made[name] = variable
         return variable
 
-    def initialise(self, session: Any) -> None:
+    def initialise(self, session: Session) -> None:
         """Initialises what has no value, and variables of earlier runs once more."""
         graph = self._graph
         variables = [  # Keras initialises its own

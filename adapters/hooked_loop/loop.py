@@ -14,21 +14,24 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
-from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
     not_the_end_of_data,
+    with_hook,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel
 
-# Model -> the run that holds its loops: the innermost one, pending or going on.
+# Model -> the innermost of the nested runs that have its loops, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
 _SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
 
@@ -36,31 +39,54 @@ _SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
 class HookedLoop:
     """The state of one run; nothing of it outlives the run."""
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, model: KerasModel, make_host: MakeHost) -> None:
+        self.model = model
+        # "train", "test" or "predict"; None before the native loop begins.
+        self.mode: str | None = None
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
         self.is_over = False
-        self.is_in_loop = is_running(host.model)
+        # Whether a hook, and no callback, has ended the training.
+        self.is_stopped = False
+        self._is_in_loop = is_running(model)
         self._monitored: Any = None
+        self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
+        self._others: list[Any] = []
         self._is_making = False
-        _INNERMOST[host.model] = self
-        names = [name for name in STARTERS if hasattr(host.model, name)]
+        names = [name for name in STARTERS if hasattr(model, name)]
         self._starters = InstanceMethods(
-            host.model, {name: self._starter(name) for name in names}
+            model, {name: self._starter(name) for name in names}
         )
-        self._starters.install()
-        host.attach(self)
+        self.host = make_host(self)
 
     @classmethod
-    def join(cls, model: Any, make_host: Callable[[Any], Host]) -> HookedLoop:
-        """The run that waits for the model's next loop; a new one if there is none."""
+    def open(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+        """Opens a run, which has the model's loops until it is over."""
+        loop = cls(model, make_host)
+        _INNERMOST[model] = loop
+        loop._starters.install()
+        return loop
+
+    @classmethod
+    def join(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+        """The run that waits for the model's next loop; opens one if there is none."""
         loop = _INNERMOST.get(model)
-        if loop is not None and loop.host.mode is not None:
+        if loop is not None and loop.mode is not None:
             loop.leave()  # its native loop has ended, but nobody called `leave`
             loop = None
-        return cls(make_host(model)) if loop is None else loop
+        return cls.open(model, make_host) if loop is None else loop
+
+    def add(
+        self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
+    ) -> Any:
+        """Takes a hook into the run; returns what this process calls for it."""
+        hook = self.host.step.hook_of(guest)
+        self.hooks.append(hook)
+        if states is not None:
+            self.states.append(states)
+        self.host.step.add_member(max_lag)
+        return hook
 
     @property
     def is_suspended(self) -> bool:
@@ -68,14 +94,14 @@ class HookedLoop:
         return self in _SUSPENDED
 
     @staticmethod
-    def is_in_suspended_run(hook: Any) -> bool:
+    def is_in_suspended_run(hook: Hook) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
         return any(hook is each for run in _SUSPENDED for each in run.hooks)
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
-        self.host.mode = mode
-        self.is_in_loop = is_running(self.host.model)
+        self.mode = mode
+        self._is_in_loop = is_running(self.model)
 
     @property
     def guests(self) -> list[Guest]:
@@ -92,32 +118,32 @@ class HookedLoop:
         """Whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
-    def call(self, *args: Any) -> Any:
+    def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
-            return self.host.call(args)
+            step = self.host.step
+            return step.make_alone(args) if step.is_alone else self._step(args)
         except ClusterFailure as e:
             raise e.error from None
 
-    def step(self, args: tuple[Any, ...]) -> Any:
+    def _step(self, args: Arguments) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
-        host = self.host
-        host.prepare(args)
-        host.data_ended = False
+        step = self.host.step
+        step.prepare(args)
         try:
             if self._monitored is None:
                 self._start()
             outputs, stops = self.replay()
             if stops:
-                host.stop()
+                self.stop()
             return outputs
         except END_OF_DATA as e:
-            if host.data_ended:
+            if step.data_ended:
                 raise  # the native loop ends its epoch
             # The exact type counts, as in a MonitoredSession.
             if type(e) in END_OF_DATA:
-                host.stop()
-                return host.stopped_by(e)
+                self.stop()
+                return step.stopped_by(e)
             self.fail()
             raise not_the_end_of_data(e) from e
         except BaseException:
@@ -126,44 +152,81 @@ class HookedLoop:
 
     def replay(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
-        with self.host.hooks_run():
-            for each in self.states:
-                each.before_step()
-            outputs = self.host.run(self._monitored)
+        self.settle()
+        with self.host.graph.hooks_run():
+            try:
+                outputs = self.host.step.run(self._monitored)
+            except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
+                named = with_hook(e, self._members, self.host.session.current)
+                raise named from (None if named is e else e)
             return outputs, bool(self._monitored.should_stop())
+
+    def settle(self) -> None:
+        """All guests have had the events of the last step."""
+        for each in self.states:
+            each.before_step()
+
+    def stop(self) -> None:
+        """Makes this step the last one of the native loop: a hook has asked for it."""
+        self.note_stop()
+        self.host.step.stop()
+
+    def note_stop(self) -> None:
+        """The training ends after this step, not by a callback."""
+        if not getattr(self.model, "stop_training", False):
+            self.is_stopped = True
+
+    @staticmethod
+    def note_stop_of(model: KerasModel) -> None:
+        """The training of a model ends after this step, by a hook elsewhere."""
+        loop = _INNERMOST.get(model)
+        if loop is not None:
+            loop.note_stop()
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
-        host = self.host
-        global_step = host.open()
+        graph, session, step = self.host
+        global_step = step.open()
         for guest in self.guests:
             refusals.check_start(guest, global_step)
         try:
-            with host.hooks_run():
+            with graph.hooks_run():
+                self._members = step.members(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=host, hooks=host.members(self.hooks)
+                    session_creator=session, hooks=self._members
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
 
-    def end(self, hook: Any) -> None:
+    def end(self, hook: Hook) -> None:
         """The `end` of one hook, after a clean finish."""
-        self.host.flush()
+        self.host.step.flush()
         if self._monitored is None or self.is_over:
             return
         try:
-            self.host.end(hook)
+            with self.host.graph.hooks_run():
+                self.host.session.end(hook)
         except BaseException:
             self.fail()
             raise
+        self.note_ended(hook)
+
+    def wait_for(self, member: Any) -> None:
+        """The run stays open until `note_ended` is called with this member too."""
+        self._others.append(member)
+
+    def note_ended(self, member: Any) -> None:
+        """A hook or another member has had its last event; the last one ends it all."""
+        if self._monitored is None or self.is_over:
+            return
         self._ended += 1
-        if self._ended == len(self.hooks):
+        if self._ended == len(self.hooks) + len(self._others):
             self._close()
 
     def _close(self) -> None:
-        self.host.remember()
+        self.host.graph.remember()
         try:
-            with self.host.hooks_run():
+            with self.host.graph.hooks_run():
                 self._monitored.close()
         finally:
             self.leave()
@@ -172,14 +235,14 @@ class HookedLoop:
         """Closes the session in the handler of an exception, without any `end`."""
         if self.is_over:
             return
-        host = self.host
+        graph, session, step = self.host
         try:
-            with host.failing():
+            with step.failing():
                 if self._monitored is not None:
-                    with host.hooks_run():
+                    with graph.hooks_run():
                         self._monitored.__exit__(*sys.exc_info())
-                elif host.session is not None:  # `after_create_session` failed
-                    host.session.close()
+                elif session.current is not None:  # `after_create_session` failed
+                    session.current.close()
         finally:
             self.leave()
 
@@ -190,22 +253,22 @@ class HookedLoop:
         self.is_over = True
         self._starters.remove()
         self.host.leave()
-        if _INNERMOST.get(self.host.model) is self:
-            del _INNERMOST[self.host.model]
+        if _INNERMOST.get(self.model) is self:
+            del _INNERMOST[self.model]
         for each in self.states:
             each.leave()
 
-    def _starter(self, name: str) -> Callable[..., Any]:
+    def _starter(self, name: str) -> AnyFunction:
         """A replacement for a model method that starts a loop or a step."""
-        model, original = self.host.model, getattr(self.host.model, name)
+        model, original = self.model, getattr(self.model, name)
 
-        def start(*args: Any, **kwargs: Any) -> Any:
+        def start(*args: object, **kwargs: object) -> Any:
             runs = is_running(model)
-            if self.is_in_loop and not runs:
+            if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            is_own = (self.host.mode is None and not runs) or compat.is_called_from(
+            is_own = (self.mode is None and not runs) or compat.is_called_from(
                 "graph_fit_generator"
             )
             if self.is_over or self._is_making or is_own:
@@ -227,7 +290,7 @@ class HookedLoop:
     @contextlib.contextmanager
     def _suspended(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
-        model = self.host.model
+        model = self.model
         self.host.suspend()
         self._starters.remove()
         _INNERMOST.pop(model, None)
@@ -243,3 +306,7 @@ class HookedLoop:
                 _INNERMOST[model] = self
                 self._starters.install()
                 self.host.resume()
+
+
+# Puts the host of a run together.
+MakeHost = Callable[[HookedLoop], LoopHost]

@@ -9,8 +9,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests.in_begin import InBegin
+from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Hook
 
 # What a native loop takes for the end of its data.
 END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
@@ -31,11 +33,21 @@ class ClusterFailure(Exception):
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook without its `end`, which its callback calls."""
 
-    def __init__(self, hook: Any) -> None:
+    def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self.after_create_session = hook.after_create_session
-        self.before_run = hook.before_run
+        self._before_run = hook.before_run
         self.after_run = hook.after_run
+        self.request: Any = None  # what it wanted of the last step
+
+    @property
+    def name(self) -> str:
+        """The class of the hook."""
+        return name_of(self._hook)
+
+    def before_run(self, run_context: Any) -> Any:
+        self.request = self._before_run(run_context)
+        return self.request
 
     def begin(self) -> None:
         """Begins the hook and checks that its tensors are of the run's graph."""
@@ -51,6 +63,17 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         refusals.check_graph(hook, graph)
 
 
+def with_hook(
+    error: errors.HookBridgeError, members: Sequence[Any], session: Any
+) -> errors.HookBridgeError:
+    """The error of bad fetches or feeds, with the hook that wanted them."""
+    takes = getattr(session, "takes", None)
+    for member in members:
+        if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
+            return type(error)(f"{error} `{member.name}` wanted it in `before_run`.")
+    return error
+
+
 class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """The last hook: while `is_early()`, a stop of the hooks calls `ask` instead."""
 
@@ -58,7 +81,11 @@ class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._is_early = is_early
         self._ask = ask
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(
+        self,
+        run_context: tf.compat.v1.train.SessionRunContext,
+        run_values: tf.compat.v1.train.SessionRunValues,
+    ) -> None:
         if run_context.stop_requested and self._is_early():
             compat.withdraw_stop(run_context)
             self._ask()

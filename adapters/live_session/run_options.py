@@ -21,7 +21,7 @@ from hookbridge import errors
 from hookbridge.ground import compat
 
 
-def check(options: Any) -> None:
+def check(options: tf.compat.v1.RunOptions | None) -> None:
     """Refuses options that only a session on a real graph supports."""
     if options is not None and options.debug_options.debug_tensor_watch_opts:
         raise errors.LiveSessionError(
@@ -33,7 +33,9 @@ def check(options: Any) -> None:
 
 
 @contextlib.contextmanager
-def applied(options: Any, metadata: Any) -> Iterator[None]:
+def applied(
+    options: tf.compat.v1.RunOptions | None, metadata: tf.compat.v1.RunMetadata | None
+) -> Iterator[None]:
     """A context in which one function is called under merged `RunOptions`.
 
     `timeout_in_ms` cancels the call with `DeadlineExceededError`; `trace_level` and
@@ -54,6 +56,7 @@ def applied(options: Any, metadata: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deadline(milliseconds: int) -> Iterator[None]:
+    """A context that is cancelled when the time is over."""
     cancellation = compat.private("cancellation")
     manager = cancellation.CancellationManager()
     timer = threading.Timer(milliseconds / 1000, manager.start_cancel)
@@ -73,7 +76,7 @@ def _deadline(milliseconds: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _partition_graphs(metadata: Any) -> Iterator[None]:
+def _partition_graphs(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
     context = compat.private("eager_context")()
     context.enable_run_metadata()
     try:
@@ -84,7 +87,7 @@ def _partition_graphs(metadata: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _step_stats(metadata: Any) -> Iterator[None]:
+def _step_stats(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
     """Fills `metadata` with what runs in the body."""
     with tempfile.TemporaryDirectory(prefix="hookbridge") as directory:
         try:
@@ -111,7 +114,7 @@ def _step_stats(metadata: Any) -> Iterator[None]:
                 _add_plane(metadata.step_stats, plane)
 
 
-def _add_plane(step_stats: Any, plane: Any) -> None:
+def _add_plane(step_stats: tf.compat.v1.StepStats, plane: Any) -> None:
     """Adds the ops of one profiler plane as one device."""
     device = plane.name.removeprefix("/host:").removeprefix("/device:")
     device = "CPU:0" if device == "CPU" else device

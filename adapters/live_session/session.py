@@ -12,7 +12,7 @@ from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.graph_variables import save
-from hookbridge.adapters.live_session.part import SessionResources
+from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground import compat, structures
@@ -69,8 +69,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: tf.compat.v1.RunOptions | None = None,
+        run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
         """Runs ops of the live graph; see `tf.compat.v1.Session.run`."""
         if self._is_closed:
@@ -81,19 +81,12 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 self._run_step(self._bare_program, ())
                 return {"caller": None}
             fetches = {**fetches, "caller": self._live_graph.step_op}
-        default = self._live_graph.saver
-        if self.saves_directly and default is not None and not _asks(options):
-            path = default.path_of(fetches, feed_dict)
-            if path is not None:
-                return self._save(path)
+        path = self._path_of_save(fetches, feed_dict, options)
+        if path is not None:
+            return self._save(path)
         run_options.check(options)
         fed = self._feeds(feed_dict) if feed_dict else []
-        key = (_key(fetches), tuple(t.name for t, _ in fed))
-        plan: Plan | None = self._plans.get(key)
-        if plan is None:
-            tensors = [t for t, _ in fed]
-            plan = Plan(self._live_graph, fetches, tensors, self._resources)
-            self._plans.add(key, plan)
+        plan = self._plan_of(fetches, [tensor for tensor, _ in fed])
         if plan.is_plain_step:
             step = self._global_step.value
             with run_options.applied(options, run_metadata):
@@ -102,7 +95,28 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, fed, options, run_metadata)
 
-    def is_loop_step(self, fetches: Any) -> bool:
+    def _path_of_save(
+        self,
+        fetches: object,
+        feeds: Mapping[Any, Any] | None,
+        options: tf.compat.v1.RunOptions | None,
+    ) -> str | None:
+        """Where a run only saves the model: the path; None for any other run."""
+        saver = self._live_graph.saver
+        if not self.saves_directly or saver is None or _asks(options):
+            return None
+        return saver.path_of(fetches, feeds)
+
+    def _plan_of(self, fetches: object, fed: Sequence[tf.Tensor]) -> Plan:
+        """The plan for a structure of fetches and a set of fed tensors."""
+        key = (_key(fetches), tuple(tensor.name for tensor in fed))
+        plan: Plan | None = self._plans.get(key)
+        if plan is None:
+            plan = Plan(self._live_graph, fetches, fed, self._resources)
+            self._plans.add(key, plan)
+        return plan
+
+    def is_loop_step(self, fetches: object) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop."""
         # Keras gets the loop's own fetches from the step itself. So only the fetches of
         # hooks have to become numpy arrays.
@@ -110,12 +124,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 
     def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+        self,
+        fetches: object,
+        feed_list: Sequence[tf.Tensor] | None = None,
+        accept_options: bool = False,
     ) -> Callable[..., Any]:
         """A function that runs `fetches`; see `tf.compat.v1.Session.make_callable`."""
         keys = list(feed_list or ())
 
-        def call(*values: Any, **config: Any) -> Any:
+        def call(*values: object, **config: Any) -> Any:
             if len(values) != len(keys):
                 raise ValueError(
                     f"Expected {len(keys)} values, one for each of `feed_list`; "
@@ -128,7 +145,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
         return call
 
-    def partial_run_setup(self, *args: Any, **kwargs: Any) -> Any:
+    def partial_run_setup(self, *args: object, **kwargs: object) -> Any:
         """Refused, as `partial_run`."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which a "
@@ -150,8 +167,13 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return path.encode()
 
     def _execute(
-        self, plan: Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+        self,
+        plan: Plan,
+        feeds: Sequence[tuple[Any, Any]],
+        options: tf.compat.v1.RunOptions | None,
+        metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
+        """Runs a plan, with the work on variables that it needs before and after."""
         step = self._global_step.value
         program = plan.program
         values: list[Any] = []
@@ -178,6 +200,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan.build_results(step, fed, values)
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
+        """The step tensors that a run without a step reads: those of the last step."""
         names = program.closure.step_tensors
         self.read_last.update(self._live_graph.step_tensors[n].key for n in names)
         try:
@@ -191,6 +214,17 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 see="live session",
             ) from e
 
+    def takes(self, request: Any) -> bool:
+        """Whether what a hook returned from `before_run` can be fetched and fed."""
+        if request is None:
+            return True
+        try:
+            feeds.mapper_of(self._live_graph, request.fetches)
+            self._feeds(request.feed_dict or {})
+        except (errors.UnknownTensorError, errors.RunArgumentsError):
+            return False
+        return True
+
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         graph = self._live_graph
         pairs = {
@@ -201,14 +235,14 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return [pairs[name] for name in sorted(pairs)]
 
 
-def _key(fetches: Any) -> Any:
+def _key(fetches: object) -> Any:
     try:
         return structures.structure_key(fetches)
     except structures.UnknownStructureError:
         return id(fetches)  # the plan keeps the object alive
 
 
-def _asks(options: Any) -> bool:
+def _asks(options: tf.compat.v1.RunOptions | None) -> bool:
     return options is not None and bool(options.ByteSize())
 
 

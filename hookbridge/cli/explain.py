@@ -7,6 +7,7 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
@@ -27,6 +28,8 @@ def define_flags(parser: Parser) -> None:
     parser.flag("loop", None, text, LOOPS)
     text = "Parameter servers of the training, with --loop."
     parser.flag("num_ps", 0, text, least=0)
+    text = "Show each event of each guest, and what it costs."
+    parser.flag("details", False, text)
     parser.flag("format", "text", "How the report is printed.", ("text", "json"))
 
 
@@ -42,27 +45,32 @@ def run(values: Values) -> int:
     from hookbridge.insight.explanation import explain
 
     report = explain(guests, host=host)
-    as_json = values.format == "json"
-    print(json.dumps(report.to_json(), indent=2) if as_json else report)
+    if values.format == "json":
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        print(report.details() if values.details else report)
     # A refused guest is bad input: its training would not begin.
     return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0
 
 
 def _of_list(place: str) -> Any:
     """The list that `FILE.py` or `FILE.py:LIST` names."""
-    from hookbridge.jobs.training import user_file
-
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
         file, name = place, "guests"
+    check_file(file, [name])
+    from hookbridge.jobs.training import user_file
+
     return user_file.find_guests(user_file.load_file(file), name)
 
 
 def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
+    check_file(values.file, MODELS)
     job_flags.use_keras_of_graphs()
+    from hookbridge.jobs.loops.towers.spec import TRAIN
     from hookbridge.jobs.training import user_file
-    from hookbridge.jobs.training.definition import TRAIN, ModelDefinition
+    from hookbridge.jobs.training.definition import ModelDefinition
 
     definition = ModelDefinition(user_file.load_file(values.file))
     host = "session"

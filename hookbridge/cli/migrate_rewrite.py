@@ -19,8 +19,8 @@ SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = (
-    "Exit codes: 0; 1 with --check if a file would be rewritten, or if a file could\n"
-    "not be written; 2 for a wrong argument."
+    "Exit codes: 0; 1 if a file, or a cell of a notebook, could not be read or\n"
+    "written, or with --check if a file would be rewritten; 2 for a wrong argument."
 )
 FLAGS = {
     "write": "Change the files.",
@@ -35,16 +35,20 @@ def define_flags(parser: Parser) -> None:
     parser.argument("paths", "*")
     for name, text in FLAGS.items():
         parser.flag(name, False, text)
+    text = "Write everything into this new folder, and leave the files as they are."
+    parser.flag("to", "", text)
     parser.flag("only", [], "Apply these rules alone, by name.")
     parser.flag("skip", [], "Leave these rules out.")
-    parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
+    parser.flag(
+        "target", NEWEST, "The version of TensorFlow that the code is to run on."
+    )
 
 
 def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
     escape_unknown()
     if values.list_rules:
-        others = ("check", "write", "diff", "only", "skip")
+        others = ("check", "write", "to", "diff", "only", "skip")
         values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
@@ -55,8 +59,11 @@ def run(values: Values) -> int:
     if values.write:
         reason = "--check tells what a write would change"
         values.refuse(["check"], "--write", reason)
+    if values.to:
+        values.refuse(["check", "write"], "--to", "it leaves the files as they are")
     from hookbridge.old_programs.rewriting import files
 
+    copies = files.copy_to(values.to, values.paths) if values.to else {}
     counts: Counter[str] = Counter()
     failures: list[str] = []
     plan = []
@@ -71,9 +78,10 @@ def run(values: Values) -> int:
         if not done.result.changed:
             continue
         counts["changed"] += 1
+        done = files.moved(done, copies)
         plan.append(done)
         _show(os.fspath(done.path), done.result, values.diff)
-    if values.write:
+    if values.write or values.to:
         try:
             for path in files.write_all(plan):
                 counts["written"] += 1
@@ -82,8 +90,8 @@ def run(values: Values) -> int:
             counts["unwritten"] = len(plan) - counts["written"]
             failures.append(f"  {e}")
     _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
-    todo = values.check and not values.write and (counts["changed"] or counts["unread"])
-    return int(bool(counts["unwritten"] or todo))
+    todo = values.check and not values.write and counts["changed"]
+    return int(bool(counts["unwritten"] or counts["unread"] or todo))
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import pytest
 from launching import PROGRAMS, ROOT
 
 from hookbridge.cli import main
-from hookbridge.ground import compat
+from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.scanning import doctor
 
 SOURCE = """\
@@ -69,17 +71,23 @@ def test_each_name_has_its_line_and_who_mends_it(
     # Names that are left to a person come first.
     assert [bool(one["person"]) for one in found["found"][2:4]] == [True, False]
     # The text fits 100 columns and cuts nothing.
-    assert main(["doctor", str(tmp_path)]) == 1
+    assert main(["doctor", "--details", str(tmp_path)]) == 1
     text = capsys.readouterr().out
-    first, name, *lines, last = text.splitlines()
-    assert first == "1 files read; target TensorFlow 2.21."
+    first, name, *lines = text.splitlines()
+    verdict = "3 places need manual work. (1 file read; target TensorFlow 2.21)"
+    assert first == verdict
     assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")
-    assert last == "3 of the places are left to a person."
     assert max(map(len, lines)) <= 100
     words = " ".join(text.split())
     for one in found["found"]:
         for advice in ("run", "migrate", "person"):
             assert " ".join(one[advice].split()) in words
+    # Without `--details` only these places are listed.
+    assert main(["doctor", str(tmp_path)]) == 1
+    first, name, *_, last = capsys.readouterr().out.splitlines()
+    assert (first, name) == (verdict, "tf.contrib.opt.AdamWOptimizer")
+    mended = [one for one in found["found"] if not one["person"]]
+    assert last == f"`--details` lists {len(mended)} places more."
 
 
 def test_packages_that_fail_together_are_named_with_the_command() -> None:
@@ -90,21 +98,53 @@ def test_packages_that_fail_together_are_named_with_the_command() -> None:
     assert not compat.known_troubles({"tensorflow": "2.21.0", "protobuf": "7.34.2"})
 
 
+def test_packages_that_are_missing_are_named_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the program needs beside TensorFlow, and what it imports itself."""
+    file = tmp_path / "old.py"
+    file.write_text(
+        "import distutils.version\n"
+        "import tensorflow as tf\n"
+        "tf.estimator.Estimator(None)\n"
+    )
+    find = importlib.util.find_spec
+    gone = ("tensorflow_estimator", "tf_keras", "distutils")
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in gone else find(name)
+    )
+    monkeypatch.delitem(sys.modules, "distutils", raising=False)
+    monkeypatch.setattr(installed, "tensorflow", lambda: (2, 22))
+    said = " ".join(doctor.as_text(doctor.diagnose([file], NEWEST)).split())
+    assert "needs tensorflow-estimator and tf_keras, which are not installed." in said
+    assert 'pip install "tf-hookbridge[estimator]"' in said
+    assert 'pip install --no-deps "tf_keras==2.21.*"' in said
+    assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
+
+
 @pytest.mark.parametrize(
-    ("source", "code", "end"),
+    ("source", "code", "begin"),
     [
-        ("import tensorflow as tf\ntf.placeholder\n", 0, "is left to a person."),
+        (
+            "import tensorflow as tf\ntf.placeholder\n",
+            0,
+            "Nothing needs manual work: `hookbridge run` runs",
+        ),
         ("import tensorflow as tf\ntf.constant(1)\n", 0, "Nothing is missing."),
-        ("print 'hello'\n", 1, "of the places are left to a person."),
+        ("print 'hello'\n", 1, "1 place needs manual work. ("),
     ],
 )
 def test_verdicts(
-    source: str, code: int, end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    source: str,
+    code: int,
+    begin: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "old.py").write_text(source)
     assert main(["doctor", str(tmp_path)]) == code
     text = capsys.readouterr().out
-    assert text.endswith(f"{end}\n")
+    assert text.startswith(begin)
     assert ("could not be read: Python 2" in text) is bool(code)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
+import sys
 from typing import Any, NamedTuple
 
-from hookbridge.errors import PrivateNameMovedError
+from hookbridge.errors import HookBridgeError, PrivateNameMovedError
 from hookbridge.ground.compat.versions import tf_version
 
 
@@ -178,7 +179,13 @@ def private(key: str) -> Any:
     try:
         module = importlib.import_module(module_name)
         return operator.attrgetter(attribute)(module) if attribute else module
-    except (ImportError, AttributeError) as e:
+    except (ImportError, AttributeError, TypeError) as e:
+        if sys.flags.optimize > 1 and not isinstance(e, ImportError):
+            raise HookBridgeError(
+                f"`{row.path}` cannot be imported ({e}): `python -OO` leaves out "
+                "docstrings, which Keras 2 needs. Use `python -O`, or neither; "
+                "PYTHONOPTIMIZE=2 means the same as -OO."
+            ) from e
         raise PrivateNameMovedError(
             f"hookbridge needs `{row.path}` ({row.why}), which TensorFlow "
             f"{'.'.join(map(str, tf_version()))} does not have there. Use a "

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.ground import compat
+from hookbridge.ground import compat, extras
 from hookbridge.ground.arguments import check_divides, writable
+from hookbridge.ground.package_files import of_wheel
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
-HERE = Path(__file__).parent
-FILE, DATA = HERE / "digits_in_both_loops.py", HERE / "data" / "digits.csv"
+_HERE = "hookbridge.jobs.demo"
+_FILE = "digits_in_both_loops.py"
+FILE = of_wheel(_HERE, _FILE, in_checkout=f"examples/{_FILE}")
+DATA = of_wheel(_HERE, "data", in_checkout="examples/data") / "digits.csv"
 TRAINING_IMAGES = 1445  # the others are for the evaluation
 LOOPS = ("session", "fit")
 
@@ -44,13 +47,13 @@ class DemoSettings:
         if importlib.util.find_spec("tensorboard") is None:
             lines.append(
                 "No tensorboard: the `TensorBoard` callback is left out. "
-                '`pip install "tf-hookbridge[tensorboard]"` brings it.'
+                f"{extras.install('tensorboard')} brings it."
             )
         if self.num_trainers and needs_keras_2():
             lines.append(
                 "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
                 "with no parameter servers. "
-                '`pip install "tf-hookbridge[keras2]"` brings tf_keras.'
+                f"{extras.install_tf_keras()} brings tf_keras."
             )
         return lines
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +24,24 @@ from hookbridge.old_programs.scanning.guests import Guests
 
 @dataclass(frozen=True)
 class FileRewrite:
-    """The rewrite of one file."""
+    """The rewrite of one file.
+
+    Attributes:
+      module: the file as it was read.
+      result: the new text as the user sees it.
+      content: what the file will be.
+      copy: the copy of the file that gets it; None for the file itself.
+    """
 
     module: Module
     result: Rewritten
+    content: str
+    copy: Path | None = None
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
-        return Path(self.module.file)
+        """Where the new text goes."""
+        return Path(self.module.file) if self.copy is None else self.copy
 
 
 def rewrite_files(
@@ -63,7 +72,7 @@ def rewrite_files(
             done = rewrite_module(
                 module, programs.place(module), names, *choice, guests
             )
-            yield FileRewrite(module, _shown(done, module))
+            yield _whole(done, module)
         except ValueError as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
@@ -71,13 +80,84 @@ def rewrite_files(
             yield Unread(module.file, fault)
 
 
-def _shown(done: Rewritten, module: Module) -> Rewritten:
-    """The result as the user sees the text: with IPython's lines and `# cell 3`."""
+def copy_to(
+    folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]
+) -> dict[Path, Path]:
+    """Copies files and folders into a new folder, to be rewritten there.
+
+    Args:
+      folder: where they go; it must not exist, or be empty.
+      paths: files, and folders with all that is in them.
+
+    Returns:
+      `{path: its copy}`; a single folder's contents are in `folder` itself.
+
+    Raises:
+      errors.InvalidArgumentError: a path does not exist, two have one name, or one
+        leads into the other.
+      errors.UnwritableError: the folder has files, or cannot be written.
+    """
+    target, sources = Path(folder), [Path(path) for path in paths]
+    for source in sources:
+        if not source.exists():
+            raise errors.InvalidArgumentError(
+                f"Received the path {os.fspath(source)!r}, which does not exist."
+            )
+        if target.resolve().is_relative_to(source.resolve()):
+            raise errors.InvalidArgumentError(
+                f"Received --to={os.fspath(target)}, which is inside of "
+                f"{os.fspath(source)}; expected a folder elsewhere."
+            )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise errors.UnwritableError(
+            f"Received --to={os.fspath(target)}, which exists and is not empty; "
+            "expected a new folder. Remove it, or name another one."
+        )
+    if len(sources) == 1 and sources[0].is_dir():
+        copies = [target]
+    else:
+        copies = [target / source.resolve().name for source in sources]
+    if len(set(copies)) < len(copies):
+        raise errors.InvalidArgumentError(
+            "Received paths with the same last name; expected different ones, since "
+            "all go into one folder. Name the folder above them."
+        )
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for source, copy in zip(sources, copies, strict=True):
+            if source.is_dir():
+                skip = shutil.ignore_patterns(".git", "__pycache__")
+                shutil.copytree(
+                    source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True
+                )
+            else:
+                shutil.copy2(source, copy)
+    except OSError as e:
+        raise errors.UnwritableError(
+            f"Received --to={os.fspath(target)}, and the files cannot be copied there: "
+            f"{e}."
+        ) from e
+    return dict(zip(sources, copies, strict=True))
+
+
+def moved(done: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
+    """A rewrite that goes to the copy of its file, if `copy_to` has made one."""
+    file = done.path.resolve()
+    for source, copy in copies.items():
+        if file.is_relative_to(source.resolve()):
+            place = copy / file.relative_to(source.resolve())
+            return dataclasses.replace(done, copy=place)
+    return done
+
+
+def _whole(done: Rewritten, module: Module) -> FileRewrite:
+    """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
     if (notebook := module.notebook) is None:
-        return done
+        return FileRewrite(module, done, done.source)
+    content = notebook.with_code(done.source)
     before, source = (notebook.shown(text) for text in (done.before, done.source))
-    notebook.with_code(source)
-    return dataclasses.replace(done, before=before, source=source)
+    shown = dataclasses.replace(done, before=before, source=source)
+    return FileRewrite(module, shown, content)
 
 
 def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
@@ -109,10 +189,8 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
 def _stage(done: FileRewrite, path: Path, beside: Path) -> str:
     """Writes the new text beside the file; returns why not, or nothing."""
     try:
-        text, notebook = done.result.source, done.module.notebook
-        text = text if notebook is None else notebook.with_code(text)
         with beside.open("wb") as file:
-            file.write(text.encode(done.module.encoding))
+            file.write(done.content.encode(done.module.encoding))
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, beside)
