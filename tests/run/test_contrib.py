@@ -12,9 +12,12 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import ON_NEWEST, PROGRAMS, launch_fork
+from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
 
 from hookbridge.contrib import namespace, private_modules
+from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import DATA, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.
@@ -87,6 +90,26 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
     assert "/hookbridge/" not in done.stderr
+
+
+@pytest.mark.slow
+def test_every_name_of_1_15_lives_or_is_told_to_be_gone(launcher: ForkServer) -> None:
+    flags = () if IS_215 else ("--keras=2",)
+    words = ("public_names.py", str(DATA / "public-1.15.json"))
+    done = launch_fork(launcher, *flags, *words, cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    dead = json.loads(done.stdout.splitlines()[-1])
+    target = Target(".".join(map(str, installed_tf_version())))
+    for kind, top in (("tf", "tf"), ("contrib", "tf.contrib")):
+        for module, names in table("public-1.15")[kind].items():
+            for name in names:
+                full = ".".join(part for part in (top, module, name) if part)
+                found = resolve(full, target)
+                is_gone = found is not None and not found.living
+                # The list of living names of tf.contrib is that of the newest.
+                assert (full in dead) is is_gone or (IS_215 and is_gone), full
+                if full in dead and kind == "contrib" and found is not None:
+                    assert "Way out: " + found.hint in dead[full], full
 
 
 def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:

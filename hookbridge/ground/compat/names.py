@@ -33,6 +33,10 @@ class PrivateName(NamedTuple):
 _TABLE = """
 lookup_ops = tensorflow.python.ops.lookup_ops
     lookup tables of `tf.contrib.lookup` that have no public name today
+data_flow_ops = tensorflow.python.ops.data_flow_ops
+    `tf.contrib.staging.StagingArea`, which has no public name today
+summary_ops = tensorflow.python.ops.summary_ops_v2
+    the summaries of `tf.contrib.summary`, which have no public name today
 distribute_config = tensorflow.python.distribute.distribute_config:DistributeConfig
     `tf.contrib.distribute.DistributeConfig`, which has no public name today
 deprecated = tensorflow.python.util.deprecation:deprecated

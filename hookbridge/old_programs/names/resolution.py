@@ -8,12 +8,20 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.private_names import missing, names_in
-from hookbridge.old_programs.names.target import Target, slim_has, table
+from hookbridge.old_programs.names.private_names import missing
+from hookbridge.old_programs.names.sources import names_in
+from hookbridge.old_programs.names.target import (
+    Target,
+    had_in_tf1,
+    slim_has,
+    table,
+    versions,
+)
 
 _V1 = "tf.compat.v1"
 _ESTIMATOR = "hookbridge.estimator"
@@ -42,6 +50,9 @@ _SLIM_BROKEN = ("batch_norm", "optimize_loss")
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
 # replace those that it lost.
 PUBLIC: dict[str, str] = table("names")["public"]
+# Private modules that still exist, but may use another Keras than the program's: the
+# names of `tf.compat.v1.layers` come before theirs.
+LAYERS = frozenset(table("names")["modules of layers"])
 # Private names that are there, but are something else than in TensorFlow 1.
 OTHERS: dict[str, str] = table("names")["private"]
 
@@ -84,7 +95,9 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return None
     if not name.startswith("tf.compat.") and target.has_v1(name):
         return Resolution("V1_NAME", f"{_V1}.{rest}")
-    return Resolution("MISSING", hint="see the release notes of TensorFlow")
+    if had_in_tf1(name):
+        return _gone(name)
+    return Resolution("MISSING", hint=hint(name))
 
 
 def hint(name: str) -> str:
@@ -92,7 +105,18 @@ def hint(name: str) -> str:
     hints: dict[str, str] = table("names")["hints"]
     prefixes = [p for p in hints if f"{name}.".startswith(f"{p}.")]
     longest = max(prefixes, key=len, default="")
-    return hints.get(longest, "see docs/migration.md").format(name=name)
+    return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
+
+
+def is_of_no_version(name: str) -> bool:
+    """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
+
+    A program of TensorFlow 1 that has such a name does not get there. The names of
+    before 1.0 that have a hint are no such names.
+    """
+    if had_in_tf1(name) or name in table("names")["hints"]:
+        return False
+    return not any(Target(version).has(name) for version in versions())
 
 
 def _gone(name: str) -> Resolution:
@@ -183,9 +207,20 @@ def _of_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | None:
-    return Resolution(
-        "KERAS_PRIVATE", name.replace("tensorflow.python.keras", "tf.keras", 1)
-    )
+    """The public name: that of the same module, or one that ends in the same way."""
+    public = name.replace("tensorflow.python.keras", "tf.keras", 1)
+    place, _, last = public.rpartition(".")
+    if not had_in_tf1(public):
+        modules = table("public-1.15")["tf"]
+        places = [f"tf.{m}" for m in modules if last in modules[m]]
+        # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
+        near = [p for p in places if place.startswith(p) and p != "tf"]
+        others = [p for p in places if p.startswith("tf.keras.")]
+        if not near and not others:
+            way = "the public name in `tf.keras`, or `hookbridge run`"
+            return Resolution("KERAS_PRIVATE", hint=way)
+        public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
+    return Resolution("KERAS_PRIVATE", public)
 
 
 def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -193,18 +228,31 @@ def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
     for old, living in OTHERS.items():
         if f"{name}.".startswith(f"{old}."):
             return Resolution("V1_NAME", living + name[len(old) :])
-    lost, is_of_module = missing(name, target)
+    module, _, last = name.rpartition(".")
+    if module in LAYERS and target.has(living := f"{_V1}.layers.{last}"):
+        return Resolution("V1_NAME", living)
+    lost, in_module, is_certain = missing(name, target)
+    last = lost if lost and in_module else last
+    living = next(filter(target.has, _public_places(name, last)), "")
     if not lost:
+        # `run` looks among the public names, too.
+        if not is_certain and living and "." in living.removeprefix(f"{_V1}."):
+            return Resolution("V1_NAME", living)
         return Resolution("PRIVATE", hint="the public name")
-    last = lost if is_of_module else lost.rpartition(".")[2]
-    for place in (*(place for inside, place in PUBLIC.items() if inside in name), ""):
-        living = _joined(_V1, place, last)
-        if target.has(living):
-            # `run` answers the names that a private module lost, not whole modules.
-            if is_of_module:
-                return Resolution("V1_NAME", living)
-            return Resolution("PRIVATE_GONE", hint=f"`{living}`")
-    return Resolution("PRIVATE_GONE", hint="code of your own")
+    if not living:
+        return Resolution("PRIVATE_GONE", hint="code of your own")
+    # `run` answers the names that a private module lost, not whole modules.
+    if in_module:
+        return Resolution("V1_NAME", living)
+    return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+
+
+def _public_places(name: str, last: str) -> Iterator[str]:
+    """Where a private name may be public today, in the order in which `run` asks."""
+    for inside, place in PUBLIC.items():
+        if inside in name:
+            yield _joined(_V1, place, last)
+    yield f"{_V1}.{last}"
 
 
 def _of_slim(name: str, prefix: str, target: Target) -> Resolution | None:
