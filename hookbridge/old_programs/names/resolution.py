@@ -114,6 +114,8 @@ def is_of_no_version(name: str) -> bool:
     A program of TensorFlow 1 that has such a name does not get there. The names of
     before 1.0 that have a hint are no such names.
     """
+    for ours in (f"{_ESTIMATOR}.v1.", f"{_ESTIMATOR}."):
+        name = name.replace(ours, "tf.estimator.")
     if had_in_tf1(name) or name in table("names")["hints"]:
         return False
     return not any(Target(version).has(name) for version in versions())
@@ -132,7 +134,7 @@ def _of_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     rest = name[len(prefix) + 1 :]
     is_v1 = not has_estimator(rest)
     if is_v1 and not has_estimator(rest, v1=True):
-        return _NEVER
+        return _gone(name) if had_in_tf1(f"tf.estimator.{rest}") else _NEVER
     if prefix == f"{_V1}.estimator":
         is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
     return Resolution("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
