@@ -100,7 +100,9 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             outcome = resolve(as_v1(name), target) or outcome
         if outcome is None:
             continue
-        if is_old and outcome.code == "MISSING" and is_of_no_version(name):
+        # A rewrite makes these names of those of TensorFlow 1.
+        of_v1 = is_old or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+        if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
             yield finding_at(module, node, "NOT_IN_1_15", name, "")
         else:
             yield finding_at(module, node, outcome.code, name, outcome.way_out)
