@@ -5,16 +5,18 @@
 #   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
 #   make test-versions  a part of the tests on every TensorFlow from 2.16 on
+#   make proof      public code bases through hookbridge (PROOF_FLAGS=NAME)
 #   make fuzz       an hour of random lists of guests in both loops (FUZZ_FLAGS)
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
+#   make reference  the pages of docs/reference from the docstrings
 #   make release    build and check the packages, and try the wheel on both TFs
 #   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast test-versions fuzz lint docs release clean
+.PHONY: help demo test test-fast test-versions proof fuzz lint docs reference release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -25,15 +27,16 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
 FUZZ_FLAGS ?= --secs=3600
+PROOF_FLAGS ?= --help
 VERSIONS_FLAGS ?=
 
-# TF 2.15.1 exists for Python 3.9 to 3.11, the newest TF for 3.10 to 3.13: the
-# first choices cover both ends of what the package supports.
+# TF 2.15.1 exists for Python 3.9 to 3.11, TF 2.21 for 3.10 to 3.13, TF 2.22 for 3.14
+# too. With the first choices all rows of tests have a final TensorFlow.
 ifndef PYTHON_215
 PYTHON_215 := $(shell .ci/find_python.sh 3.10 3.11 2>/dev/null)
 endif
 ifndef PYTHON_NEWEST
-PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 2>/dev/null)
+PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 3.14 2>/dev/null)
 endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
@@ -51,6 +54,10 @@ fuzz: $(NEWEST)/.installed
 	cd tests && PYTHONPATH=..:helpers:adapters/helpers:differential \
 	    ../$(NEWEST)/bin/python differential/fuzz.py $(FUZZ_FLAGS)
 
+# What each code base gave is in docs/proof.md.
+proof: $(NEWEST)/.installed
+	$(NEWEST)/bin/python -m tests.proof $(PROOF_FLAGS)
+
 lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff check .
 	$(NEWEST)/bin/ruff format --check .
@@ -58,6 +65,9 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/lint-imports --no-cache
 
 # Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
+reference: $(NEWEST)/.installed
+	$(NEWEST)/bin/python .ci/reference_pages.py
+
 docs: $(NEWEST)/.installed
 	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
 
@@ -93,25 +103,26 @@ release: $(NEWEST)/.installed
 # What the demo needs and no more; pip shows how far it is.
 $(DEMO)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
-	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "No working Python 3.10 to 3.14 with venv and pip was found"; \
 	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
 	    exit 1; \
 	fi
 	"$(PYTHON_NEWEST)" -m venv --clear $(DEMO)
 	$(DEMO)/bin/python -m pip install --disable-pip-version-check --editable \
-	    ".[tensorflow,tensorboard,keras2]"
+	    ".[tensorflow,tensorboard]"
 	@touch $@
 
 $(NEWEST)/.installed: $(PACKAGING)
 	@if [ -z "$(PYTHON_NEWEST)" ]; then \
-	    echo "No working Python 3.10 to 3.13 with venv and pip was found"; \
+	    echo "No working Python 3.10 to 3.14 with venv and pip was found"; \
 	    echo "(on Debian and Ubuntu: apt install python3-venv)."; \
 	    exit 1; \
 	fi
 	@echo "Installing the newest TensorFlow into $(NEWEST); takes minutes once."
 	"$(PYTHON_NEWEST)" -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
-	    ".[test,lint,docs,release,keras2,estimator,contrib]" tensorflow
+	    ".[tensorflow,test,lint,docs,release,estimator,contrib]"
+	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.

@@ -12,6 +12,7 @@ chooses no test counts as passed if another part has such tests.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from xml.etree import ElementTree
 
 PRINTING = threading.Lock()
 # Beginnings of the lines in which pytest says what failed, and why.
@@ -30,39 +32,9 @@ CORES = os.cpu_count() or 1
 # One more than cores: tests that start processes often wait, and leave a core free.
 PARTS_AT_A_TIME = CORES + 1
 PARTS_PER_CORE = 3
-# Seconds that the tests of a folder took on the newest TensorFlow and on 2.15.1, three
-# parts at a time on two cores. Only their ratios matter; a folder that is not listed
-# counts by the size of its files.
-SECONDS = {
-    "tests": (92, 65),
-    "tests/adapters/fit_loop": (48, 45),
-    "tests/adapters/guests": (7, 3),
-    "tests/adapters/live_model": (22, 40),
-    "tests/adapters/live_session": (11, 26),
-    "tests/adapters/multi_worker": (37, 13),
-    "tests/adapters/parameter_server": (49, 32),
-    "tests/adapters/session_graph": (6, 6),
-    "tests/adapters/session_loop": (43, 34),
-    "tests/adapters/session_state": (14, 10),
-    "tests/adapters/state": (7, 4),
-    "tests/callbacks": (12, 4),
-    "tests/chaos": (35, 17),
-    "tests/cli": (99, 17),
-    "tests/data_rows": (4, 3),
-    "tests/differential": (41, 9),
-    "tests/estimator": (54, 22),
-    "tests/examples": (10, 5),
-    "tests/loops": (13, 1),
-    "tests/loops/clusters": (41, 21),
-    "tests/loops/own_loop": (20, 22),
-    "tests/loops/towers": (22, 8),
-    "tests/migrate": (88, 7),
-    "tests/report": (22, 2),
-    "tests/run": (68, 42),
-    "tests/traces": (86, 21),
-    "tests/training": (148, 44),
-    "tests/v1_mode": (20, 25),
-}
+# What the last run measured; without it, a folder counts by the size of its files.
+DURATIONS = Path("build") / "durations.json"
+RESULTS = Path("build") / "results"
 BYTES_PER_SECOND = 500
 
 
@@ -74,7 +46,18 @@ class Run:
         self.tail: deque[str] = deque(maxlen=1)
         self.trouble: deque[str] = deque(maxlen=100)
         self.code: int | None = None
-        self._command = [python, "-m", "pytest", *arguments]
+        self._results = RESULTS / f"{name.replace('/', '_')}.xml"
+        report = ["-o", "junit_family=xunit1", f"--junitxml={self._results}"]
+        self._command = [python, "-m", "pytest", *report, *arguments]
+
+    def seconds(self) -> dict[str, float]:
+        """How long the tests of each folder took, once pytest has ended."""
+        found: dict[str, float] = {}
+        for _, case in ElementTree.iterparse(self._results):
+            if case.tag == "testcase" and case.get("file"):
+                folder = str(Path(case.attrib["file"]).parent)
+                found[folder] = found.get(folder, 0.0) + float(case.attrib["time"])
+        return found
 
     def run(self) -> None:
         """Runs pytest to its end."""
@@ -115,10 +98,8 @@ def parts(
         folder: sum(file.stat().st_size for file in files) / BYTES_PER_SECOND
         for folder, files in folders.items()
     }
-    if "--fast" not in arguments:  # otherwise slow tests do not run: sizes count
-        column = int("2.15" in environment)
-        known = {Path(name): seconds[column] for name, seconds in SECONDS.items()}
-        sizes |= {folder: known[folder] for folder in folders if folder in known}
+    known = last_durations().get(environment, {})
+    sizes |= {folder: known[str(folder)] for folder in folders if str(folder) in known}
     shares: list[list[Path]] = [[] for _ in range(PARTS_PER_CORE * CORES)]
 
     def size(share: list[Path]) -> float:
@@ -133,21 +114,43 @@ def parts(
         yield size(share), name, files
 
 
+def last_durations() -> dict[str, dict[str, float]]:
+    """`{environment: {folder: seconds}}` of the last whole run, if there was one."""
+    if not DURATIONS.is_file():
+        return {}
+    durations: dict[str, dict[str, float]] = json.loads(DURATIONS.read_text("utf-8"))
+    return durations
+
+
+def keep_durations(runs: list[tuple[str, Run]]) -> None:
+    """Writes what the next run divides by; `runs` are environments and their runs."""
+    durations = last_durations()
+    for environment, run in runs:
+        durations.setdefault(environment, {}).update(run.seconds())
+    DURATIONS.parent.mkdir(exist_ok=True)
+    DURATIONS.write_text(json.dumps(durations, indent=1, sort_keys=True), "utf-8")
+
+
 def main(arguments: list[str]) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     environments, rest = arguments[:cut], arguments[cut + 1 :]
     start = time.monotonic()
     sized: list[tuple[float, Run]] = []
+    of_environment: list[tuple[str, Run]] = []
     for environment in environments:
         name, _, python = environment.partition("=")
         for size, part, files in parts(name, rest):
-            sized.append((size, Run(part, python, [*rest, *files])))
+            run = Run(part, python, [*rest, *files])
+            sized.append((size, run))
+            of_environment.append((name, run))
     # The largest first, so that no large one runs alone at the end.
     runs = [run for _, run in sorted(sized, key=lambda each: -each[0])]
     with ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool:
         for done in [pool.submit(run.run) for run in runs]:
             done.result()
     good = {0, NO_TESTS} if any(run.code != NO_TESTS for run in runs) else {0}
+    if rest in ([], ["-q"]) and all(run.code in good for run in runs):
+        keep_durations(of_environment)
     for run in runs:
         if run.code not in good:
             print(f"\nWhat failed in {run.name}:", *run.trouble, sep="\n  ")

@@ -20,5 +20,5 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 "$1" -m venv "$work/env"
 tar -xzf "$root"/dist/*.tar.gz -C "$work" --one-top-level=sources --strip-components=1
 cd "$work/sources"
-"$work/env/bin/python" .ci/run_readme.py README.md "$(echo "$root"/dist/*.whl)[tensorboard,estimator]" "$2"
+"$work/env/bin/python" .ci/run_readme.py README.md "$(echo "$root"/dist/*.whl)[tensorflow,tensorboard,estimator]" "$2"
 "$work/env/bin/hookbridge" --version

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.fit_loop.fit_host import fit_host
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
-from hookbridge.adapters.graph_fit.host import GraphHost
+from hookbridge.adapters.graph_fit.graph_host import graph_host
 from hookbridge.adapters.guests import any_flavour, watchers
-from hookbridge.adapters.guests.record import Wrapper, expected
+from hookbridge.adapters.guests.record import Guest, Wrapper, expected
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
-from hookbridge.adapters.hooked_loop.host import Host
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.loop import HookedLoop, MakeHost
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.adapters.multi_worker.end_together import check_keras
-from hookbridge.adapters.multi_worker.host import MultiWorkerHost
+from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
-from hookbridge.adapters.parameter_server.host import ParameterServerHost
+from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.ground.arguments import positive
+from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
 
 class HookToCallback(Wrapper, any_flavour.AnyFlavour):
@@ -55,7 +54,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     _supports_tf_logs = True
     _chief_worker_only = False
 
-    def __init__(self, hook: Any, *, max_lag: int | None = None) -> None:
+    def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
         self.record = expected("hook", hook)
         self.hook = self.record.item
         refusals.check_hook(self.hook)
@@ -63,24 +62,30 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self.max_lag = max_lag
         # The hook, or what takes its place in this process.
         self._called: Any = None
-        self._run: Any = None
-        self._watch: Any = None
+        self._run: HookedLoop | None = None
+        self._expected: HookedLoop | None = None  # the run that `set_model` joins
+        self._watch: CallWatch | None = None
         # Saves the state of callbacks with this hook's checkpoints, or None.
         saves = self.record.saves_checkpoints
         self._states = FitStates(self.hook) if saves else None
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         """Called by Keras before it makes its step function."""
         super().set_model(model)
         if model is None:
             return
-        self._join(model)
+        self._run = self._join(model)
         watchers.tell_joined(self.hook, self._run)
         if self._watch is not None:
             self._watch.end()
         self._watch = CallWatch(self, self.hook, model, self._run)
 
-    def _join(self, model: Any) -> None:
+    def expect(self, run: HookedLoop) -> None:
+        """The next `set_model` joins this run: for loops that open one themselves."""
+        self._expected = run
+
+    def _join(self, model: KerasModel) -> HookedLoop:
+        """Joins the run of the model's next loop, with what this process calls."""
         if HookedLoop.is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
@@ -89,24 +94,23 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 "own.",
                 see="live session",
             )
-        self._run = HookedLoop.join(model, self._host_of(model))
-        self._called = self._run.host.hook_of(self.record)
-        self._run.hooks.append(self._called)
-        if self._states is not None:
-            self._run.states.append(self._states)
-        self._run.host.add_member(self.max_lag)
+        make_host = self._host_of(model)
+        run, self._expected = self._expected, None
+        run = HookedLoop.join(model, make_host) if run is None else run
+        self._called = run.add(self.record, self.max_lag, self._states)
+        return run
 
-    def _host_of(self, model: Any) -> Callable[[Any], Host]:
+    def _host_of(self, model: KerasModel) -> MakeHost:
         if is_graph_model(model):
             check_model(model, self.hook)
-            return GraphHost
+            return graph_host
         if ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.hook)
-            return ParameterServerHost
+            return cluster_host
         if is_spread(model):
             check_keras(model, self.record.name)
-            return MultiWorkerHost
-        return FitHost
+            return worker_host
+        return fit_host
 
     def _check(self, *, has_stepped: bool = False) -> None:
         if self._watch is not None:
@@ -122,43 +126,43 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
 
     def _begin(self, mode: str) -> None:
         if self._run is not None:
-            self._run.host.begin(mode)
+            self._run.host.step.begin(mode)
 
     def _is_mode(self, mode: str) -> bool:
-        return self._run is not None and self._run.host.mode == mode
+        return self._run is not None and self._run.mode == mode
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Keras begins `evaluate`, or validation in `fit`."""
         self._begin("test")
         if self._states is not None:
             self._states.on_test_begin()
 
-    def on_predict_begin(self, logs: Any = None) -> None:
+    def on_predict_begin(self, logs: Logs = None) -> None:
         """Keras begins `predict`."""
         self._begin("predict")
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Keras begins `fit`; callbacks before this one have begun."""
         self._begin("train")
         if self._states is not None:
             self._states.on_train_begin(self._model)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """An epoch with logs had steps; the hook must have been called for them."""
         self._check(has_stepped=bool(logs))
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end`, as on every clean finish."""
         self._check()
         self._end()
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end` in `evaluate`, not after validation in `fit`."""
         self._check(has_stepped=bool(logs))
         if self._is_mode("test"):
             self._end()
 
-    def on_predict_end(self, logs: Any = None) -> None:
+    def on_predict_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end`."""
         self._check(has_stepped=True)
         if self._is_mode("predict"):

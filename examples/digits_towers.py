@@ -5,7 +5,7 @@
         --epochs=3 --model_dir=runs/towers
 
     hookbridge train examples/digits_towers.py --loop=towers \
-        --num_workers=2 --num_ps=1 --sync --train_files=examples/data/digits.csv \
+        --num_workers=1 --num_ps=1 --sync --train_files=examples/data/digits.csv \
         --header_lines=1 --train_steps=60 --model_dir=runs/sync
 """
 

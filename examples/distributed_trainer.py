@@ -2,7 +2,7 @@
 
     python examples/strokes.py runs/strokes
     hookbridge train examples/distributed_trainer.py --loop=estimator \
-        --num_workers=4 --num_ps=1 --num_towers=2 --batch_per_tower --sync \
+        --num_workers=3 --num_ps=1 --num_towers=2 --batch_per_tower --sync \
         --train_files=runs/strokes/train.csv --eval_files=runs/strokes/eval.csv \
         --train_steps=40 --job-dir=runs/trainer
 

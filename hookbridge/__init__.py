@@ -14,6 +14,7 @@ up on first use.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.ground import compat, extras
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.reference.port import recording as recording
+    from hookbridge.insight.reference.recorder import recorder as recorder
+    from hookbridge.insight.reference.replay import replay as replay
     from hookbridge.insight.report.recording import record as record
     from hookbridge.jobs import callbacks as callbacks
     from hookbridge.jobs import data as data
@@ -69,12 +73,15 @@ _WHERE = {
     "old_programs": "hookbridge",
     "profile": "hookbridge.insight.profiling",
     "record": "hookbridge.insight.report.recording",
+    "recorder": "hookbridge.insight.reference.recorder",
+    "recording": "hookbridge.insight.reference.port",
+    "replay": "hookbridge.insight.reference.replay",
     "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
     "testing": "hookbridge",
 }
 __all__ = tuple(_WHERE)
-_lookup = attach(__name__, _WHERE)
+_lookup, __dir__ = attach(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -82,13 +89,14 @@ def __getattr__(name: str) -> Any:
         value = _lookup(name)
     except ModuleNotFoundError as e:
         if e.name == "tensorflow":
-            extras.check(e.name, f"`hookbridge.{name}`")
+            extras.check(e.name, user=f"`hookbridge.{name}`")
         raise
     compat.tell_of_troubles()
     globals()[name] = value
     return value
 
 
-def __dir__() -> list[str]:
-    dunders = {name for name in globals() if name.startswith("__")}
-    return sorted({*__all__, *dunders})
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext hookbridge`, which IPython calls with its shell."""
+    live = importlib.import_module("hookbridge.old_programs.run.live_notebook")
+    live.load_ipython_extension(shell)

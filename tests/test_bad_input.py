@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -93,6 +94,23 @@ def call(function: Any, *args: Any, **options: Any) -> Callable[[Path], Any]:
     return lambda _: function(*args, **options)
 
 
+def pipeline(folder: Path | None = None, **options: Any) -> Any:
+    return hb.data.Pipeline(hb.data.Rows(__file__), print, batch_size=2, **options)
+
+
+def own_steps(step: Any, *args: Any, logs: Any = None) -> None:
+    """Two steps of a loop of the user's own; no callback sees one."""
+    seen: list[int] = []
+    counter = keras2().callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(batch)
+    )
+    try:
+        with hb.loops.OwnLoop([counter], model=model()) as loop:
+            loop.step(step, *args, logs=logs)
+    finally:
+        assert seen == []
+
+
 restore: Any = hb.checkpoints.restore
 
 
@@ -163,6 +181,48 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "optimizer='adam'; expected the optimizer that": lambda _: hb.loops.OwnLoop(
         [], model=model(), optimizer="adam"
     ),
+    "`step=5`; expected a function": lambda _: own_steps(5),
+    r"`step` is the function .*\(a, b\)`; expected": lambda _: own_steps(
+        lambda a, b: a, tf.constant(1.0)
+    ),
+    "names 2 parts, .* and the step returned 1; expected a name for": lambda _: (
+        own_steps(lambda a: a, tf.constant(1.0), logs=["loss", "accuracy"])
+    ),
+    "`checkpoint_dri=`, .*; the nearest: `checkpoint_dir=`": call(
+        hb.loops.training_session, checkpoint_dri="x"
+    ),
+    "whose scheme `ftp://` TensorFlow does not know; expected a folder": call(
+        hb.callbacks.ModelUploader, "ftp://host/model"
+    ),
+    r"logs\['loss'\] is None; expected a tensor": lambda _: hb.as_hooks(
+        [], logs={"loss": None}
+    ),
+    "returned '0.1' for step 0; expected a number": lambda _: session_ramp(
+        [hb.callbacks.LearningRateScheduler(cast("Any", lambda step: "0.1"))]
+    ),
+    **{
+        rf"`{re.escape(f'{name}={value!r}')}`; expected": call(
+            pipeline, **{name: value}
+        )
+        for name, value in (
+            ("shard", (2, 2)),
+            ("shard", (0, 0)),
+            ("shard", 3),
+            ("shard", (2.0, 1)),
+            ("seed", "a"),
+            ("seed", True),
+        )
+    },
+    r"`columns\[1\]=<object .*>`; expected": call(pipeline, columns=("", object())),
+    r"`columns\[0\]=True`; expected": call(pipeline, columns=(True, 0)),
+    r"`extractor` is the function `<lambda>\(row\)`; .* `extractor\(column_0, ": (
+        lambda _: hb.data.Pipeline(
+            hb.data.Rows(__file__), lambda row: row, batch_size=2
+        )
+    ),
+    "test_bad_input.py is no TFRecord file; expected whole records": call(
+        hb.data.Rows, __file__, format="tfrecord"
+    ),
     "'none.csv', which does not exist": call(hb.data.Rows, "none.csv"),
     "expected at least one file": call(hb.data.Rows, []),
     "rows='x'": call(hb.data.Pipeline, "x", print, batch_size=1),
@@ -174,6 +234,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "batch_size=0`; expected": call(hb.callbacks.Progress, batch_size=0),
     "last_step=0`; expected": call(hb.callbacks.Progress, last_step=0),
     "has no `path`": lambda _: session_ramp([hb.callbacks.SavedModelExporter()]),
+    "arguments epoch, lr; expected one that is called with the step": call(
+        hb.callbacks.LearningRateScheduler, lambda epoch, lr=0.1: lr
+    ),
     "returned None for step": lambda _: session_ramp(
         [hb.callbacks.LearningRateScheduler(cast("Any", lambda step: None))]
     ),

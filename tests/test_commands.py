@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -133,20 +134,29 @@ def test_suites_report_each_environment_and_say_at_the_end_what_failed(
 def test_suites_run_every_folder_by_itself_and_begin_with_what_takes_long(
     repo_root: Path, tmp_path: Path
 ) -> None:
-    for name, count in (("few", 1), ("chaos", 2), ("more", 3)):
+    for name, count in (("few", 1), ("some", 2), ("more", 3)):
         (tmp_path / "tests" / name).mkdir(parents=True)
         tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
         (tmp_path / "tests" / name / f"test_{count}.py").write_text(tests)
     done = suites(repo_root, tmp_path, ("one",), "-q")
     assert done.returncode == 0, done.stdout
-    longest, larger, smaller = done.stdout.splitlines()[-3:]
-    assert longest.startswith("one chaos: passed: 2 passed")
+    larger, middle, smaller = done.stdout.splitlines()[-3:]
     assert larger.startswith("one more: passed: 3 passed")
+    assert middle.startswith("one some: passed: 2 passed")
     assert smaller.startswith("one few: passed: 1 passed")
+    # The next run goes by the durations of this one.
+    kept = tmp_path / "build" / "durations.json"
+    assert json.loads(kept.read_text())["one"].keys() == {
+        "tests/few",
+        "tests/more",
+        "tests/some",
+    }
+    kept.write_text(json.dumps({"one": {"tests/some": 1000.0}}))
     # A folder without a chosen test is no failure, if another has one.
     for name, code, more in (("test_2", 0, "passed: 1"), ("nowhere", 1, "FAILED")):
         done = suites(repo_root, tmp_path, ("one",), "-q", "-k", name)
         assert done.returncode == code, done.stdout
-        _, larger, smaller = done.stdout.splitlines()[-3:]
+        longest, larger, smaller = done.stdout.splitlines()[-3:]
+        assert longest.startswith("one some: ")
         assert larger.startswith(f"one more: {more}")
         assert smaller.startswith("one few: FAILED" if code else "one few: passed: 1 d")

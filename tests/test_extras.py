@@ -1,4 +1,4 @@
-"""The message for a missing optional package, and its extra in `setup.py`."""
+"""The message for a missing optional package, and its extra in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import pytest
 from source_trees import sources
 
 from hookbridge import errors
-from hookbridge.ground import extras
+from hookbridge.ground import extras, installed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pytest brings it
+    import tomli as tomllib
 
 
 def promised(root: Path) -> dict[str, list[str]]:
-    """The extras of `setup.py`."""
-    tree = ast.parse((root / "setup.py").read_text("utf-8"))
-    (found,) = (
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXTRAS"
-    )
-    value: dict[str, list[str]] = ast.literal_eval(found)
-    return value
+    """The extras of `pyproject.toml`."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    return extras
 
 
 def test_the_message_names_an_extra_that_has_the_package(
@@ -35,22 +35,49 @@ def test_the_message_names_an_extra_that_has_the_package(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for module, (distribution, extra) in extras.MODULES.items():
         with pytest.raises(errors.MissingExtraError) as caught:
-            extras.check(module, "This test")
+            extras.check(module, user="This test")
         assert str(caught.value) == (
             f"This test needs {distribution}, which is not installed. Install it with "
             f'`pip install "tf-hookbridge[{extra}]"`.'
         )
         required = [name.lower() for name in promised(repo_root)[extra]]
         assert any(name.startswith(distribution.lower()) for name in required)
-    # The user may need a larger extra, and has a way out.
-    with pytest.raises(
-        errors.MissingExtraError, match=r"\[estimator\]\"`\. Or walk\.$"
-    ):
-        extras.check("tf_keras", "It", extra="estimator", way_out="Or walk.")
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "command"),
+    [
+        ((2, 16), 'pip install --no-deps "tf_keras==2.16.*"'),
+        ((2, 21), 'pip install --no-deps "tf_keras==2.21.*"'),
+        ((2, 22), 'pip install --no-deps "tf_keras==2.21.*"'),
+        (None, 'pip install "tf-hookbridge[tensorflow]"'),
+    ],
+)
+def test_tf_keras_leaves_tensorflow_as_it_is(
+    tensorflow: tuple[int, int] | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message names all that is missing, and a way out."""
+    monkeypatch.setattr(installed, "tensorflow", lambda: tensorflow)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(errors.MissingExtraError) as caught:
+        modules = ("tensorflow_estimator", "tf_keras")
+        extras.check(*modules, user="It", way_out="Or walk.")
+    assert str(caught.value) == (
+        "It needs tensorflow-estimator and tf_keras, which are not installed. Install "
+        f'them with `pip install "tf-hookbridge[estimator]"` and `{command}`. Or walk.'
+    )
+
+
+def test_no_extra_brings_another_tensorflow(repo_root: Path) -> None:
+    """tf_keras requires one TensorFlow: only who has none may ask for it."""
+    asked = promised(repo_root)
+    asked.pop("tensorflow")
+    names = {re.split(r"[^\w-]", line)[0] for lines in asked.values() for line in lines}
+    assert not names & {"tf_keras", "tf-keras", "tensorflow"}
 
 
 def test_what_is_installed_is_imported() -> None:
-    extras.check("yaml", "This test")
+    extras.check("yaml", user="This test")
     assert extras.load("yaml", "This test").safe_load("a: 1") == {"a": 1}
 
 
@@ -66,9 +93,9 @@ def imported_packages() -> set[str]:
 
 
 def test_imports_come_with_tensorflow_or_with_an_extra() -> None:
-    """wrapt and h5py are not listed in `setup.py`: TensorFlow brings them."""
+    """wrapt and h5py are not listed in `pyproject.toml`: TensorFlow brings them."""
     others = imported_packages() - set(sys.stdlib_module_names)
-    others -= {"numpy", "absl", *extras.MODULES}
+    others -= {"numpy", "absl", "tf_keras", *extras.MODULES}
     brought = importlib.metadata.requires("tensorflow") or []
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in brought}
     # Protocol buffers' package has another name than its distribution.

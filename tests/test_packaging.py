@@ -44,6 +44,12 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         packed = {name: archive.read(name) for name in archive.namelist()}
     (metadata,) = (packed.pop(n) for n in list(packed) if n.endswith("/METADATA"))
+    for line in (
+        "License-Expression: Apache-2.0",
+        "License-File: LICENSE",
+        "Classifier: Typing :: Typed",
+    ):
+        assert f"\n{line}\n" in metadata.decode()
     needed = re.findall(r"^Requires-Dist: (.*)$", metadata.decode(), re.M)
     # No second TensorFlow is asked for.
     assert {n for n in needed if "extra ==" not in n} == {"numpy", "absl-py"}
@@ -53,6 +59,7 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
         ("adapters", "hookbridge/adapters", "*.*"),
         ("examples/data", "hookbridge/jobs/demo/data", "*.*"),
         ("docs", "hookbridge/cli/pages", "*.md"),
+        ("examples", "hookbridge/jobs/demo", "digits_in_both_loops.py"),
     ):
         for file in (repo_root / source).rglob(pattern):
             name = file.relative_to(repo_root / source).as_posix()
@@ -83,6 +90,32 @@ def install(environment: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_commands_from_a_wheel_on_the_path(
+    repo_root: Path, built: Path, tmp_path: Path
+) -> None:
+    """A zip has no folders for `open`: what the commands read comes from it."""
+    (wheel,) = built.glob("*.whl")
+    program = str(repo_root / "examples" / "old_program.py")
+    commands = (["migrate", "scan", program], ["doctor", program], ["docs"])
+    code = (
+        "import sys\n"
+        "from hookbridge.cli import main\n"
+        f"for words in {commands!r}:\n"
+        "    print(words, main(words))\n"
+        f"sys.exit(main(['run', {program!r}]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "loss after 30 steps" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) -> None:
     """pip finds the installed package, and asks no index for it."""
     (wheel,) = built.glob("*.whl")
@@ -92,14 +125,51 @@ def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) 
     assert "Requirement already satisfied: tf-hookbridge[contrib]" in said
 
 
+def sources(root: Path, target: Path) -> Path:
+    """A copy of what an installation needs of a checkout."""
+    for name in ("hookbridge", "adapters", "docs", "examples"):
+        shutil.copytree(root / name, target / name, symlinks=True)
+    for name in ("setup.py", "README.md", "LICENSE", "pyproject.toml"):
+        shutil.copy(root / name, target)
+    return target
+
+
+@pytest.mark.parametrize("kind", [[], ["--editable"]], ids=["plain", "editable"])
+def test_a_checkout_without_links(
+    repo_root: Path, tmp_path: Path, kind: list[str]
+) -> None:
+    """Git writes a link as a file with its target, where links are not possible."""
+    source = sources(repo_root, tmp_path / "source")
+    links = [path for path in source.rglob("*") if path.is_symlink()]
+    assert [link.relative_to(source).as_posix() for link in links] == [
+        "hookbridge/adapters"
+    ]
+    target = os.readlink(links[0])
+    links[0].unlink()
+    links[0].write_text(target)
+    install(tmp_path / "env", *kind, str(source))
+    code = (
+        "from hookbridge.adapters.convert import as_hooks\n"
+        "from hookbridge.jobs.demo import settings\n"
+        "assert settings.FILE.exists() and settings.DATA.exists()\n"
+        "from hookbridge.cli import main\n"
+        "main(['docs', 'lifecycle'])"
+    )
+    done = subprocess.run(
+        [tmp_path / "env" / "bin" / "python", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("# ")
+
+
 def test_type_checkers_find_an_editable_install(
     repo_root: Path, tmp_path: Path
 ) -> None:
-    source = tmp_path / "source"
-    for name in ("hookbridge", "adapters", "docs", "examples"):
-        shutil.copytree(repo_root / name, source / name, symlinks=True)
-    for name in ("setup.py", "README.md", "LICENSE", "pyproject.toml"):
-        shutil.copy(repo_root / name, source)
+    source = sources(repo_root, tmp_path / "source")
     install(tmp_path / "env", "--editable", str(source))
     # A line with the path of the sources is what pyright, mypy and editors read.
     files = (tmp_path / "env").glob("lib/python*/site-packages/*hookbridge*.pth")

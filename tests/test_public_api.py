@@ -46,6 +46,24 @@ def test_type_checkers_read_the_names_of_the_table(package: str) -> None:
     assert read == vars(module)["_WHERE"]
 
 
+@pytest.mark.parametrize("package", ["callbacks", "data", "loops"])
+def test_dir_shows_the_public_names(package: str) -> None:
+    module = getattr(hb, package)
+    assert [n for n in dir(module) if not n.startswith("__")] == sorted(module.__all__)
+
+
+@pytest.mark.slow
+@pytest.mark.one_tensorflow
+def test_without_docstrings_keras_2_is_not_called_moved() -> None:
+    code = "from hookbridge.ground import compat; compat.private('tf_keras_v2')"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "`python -OO` leaves out docstrings, which Keras 2 needs." in last
+
+
 @pytest.mark.slow
 def test_a_package_without_its_sources_imports(repo_root: Path, tmp_path: Path) -> None:
     """As `python -m compileall -b` leaves it, once the sources are removed."""
@@ -76,7 +94,7 @@ def test_what_sources_import_comes_with_what_the_package_asks_for() -> None:
         for name in imported_modules(node)
     }
     ours = {"absl", "hookbridge", "numpy", "tensorflow"}
-    of_extras = {"tensorflow_estimator"}
+    of_extras = {"IPython", "tensorflow_estimator"}
     others = imported - set(sys.stdlib_module_names) - ours - of_extras
     assert others == {"h5py", "keras", "wrapt"}
     required = importlib.metadata.requires("tensorflow") or []

@@ -3,33 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from hookbridge.adapters.fit_loop.step_source import ModelStep, StepSource
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 
-# Makes a loop's step with Keras's own `make`; returns None to take no part.
-MakeStep = Callable[[Mode, Callable[..., Any]], Any]
+
+class StepInstallation(Protocol):
+    """What makes a native loop call a run, and gives it back what is its own."""
+
+    step: Any  # what `make_function` has made, from the loop's first step on
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the native loop; None before it begins."""
+
+    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+        """Takes the model for a run; `make_function` makes its step."""
+
+    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
+        """What the loop gets where a hook's error has ended it before its step."""
+
+    def suspend(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+# Makes the function of a loop's step; returns None to take no part.
+MakeFunction = Callable[[StepSource], Any]
 
 
 class Installation:
     """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
-    def __init__(self, model: Any, loop: HookedLoop, make_step: MakeStep) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self.mode: Mode | None = None
         self.step: Any = None
         self._model = model
-        self._loop = loop
-        self._make_step = make_step
+        self._loop: HookedLoop
+        self._make_function: MakeFunction
         self._own: Any = None
         self._makers = {mode: getattr(model, mode.make) for mode in MODES}
         self._methods = patching.InstanceMethods(
             model, {mode.make: self._maker(mode) for mode in MODES}
         )
+
+    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+        self._loop = loop
+        self._make_function = make_function
         self._methods.install()
 
-    def _maker(self, mode: Mode) -> Callable[..., Any]:
+    def _maker(self, mode: Mode) -> AnyFunction:
         """A replacement for `model.make_<mode>_function`."""
         original = self._makers[mode]
 
@@ -63,7 +92,8 @@ class Installation:
         return True
 
     def _build_step(self, mode: Mode) -> None:
-        self.step = self._make_step(mode, self._makers[mode])
+        source = ModelStep(self._model, mode, self._makers[mode])
+        self.step = self._make_function(source)
         if self.step is not None:
             setattr(self._model, mode.function, self._loop.call)
 

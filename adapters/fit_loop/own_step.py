@@ -1,12 +1,20 @@
-"""The part of a run in a training loop of the user's own."""
+"""A step of the user's own, and how a run gets into a loop of the user's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge import errors
+from hookbridge.adapters.fit_loop.installation import MakeFunction
+from hookbridge.adapters.fit_loop.step_source import StepTensors, tensors_of_logs
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import TRAIN
+from hookbridge.adapters.live_session.step_names import StepNames
+from hookbridge.ground import patching
+from hookbridge.ground.protocols import AnyFunction, Arguments, Context, KerasModel
 
 # What a step returns -> `{name: tensor}`.
 Named = Callable[[Any], Mapping[str, Any] | None]
@@ -17,55 +25,80 @@ class EndOfLoop(Exception):
 
 
 class OwnStep:
-    """A step of the user's own, as a model has its step and the function of it."""
-
-    train_function: Any = None
-
-    def __init__(self, step: Any, named: Named, making: Callable[[], Any]) -> None:
-        self.step = step
-        self.named = named
-        self._making = making
-        self.train_step = getattr(step, "python_function", step)
-
-    def make(self, force: bool = False) -> Any:
-        """A new function that calls the step, with the options of the user's own."""
-
-        def call(*args: Any) -> Any:
-            return self.train_step(*args)
-
-        def call_plain(*args: Any) -> Any:
-            with self._making():
-                return self.train_step(*args)
-
-        is_function = hasattr(self.step, "python_function")
-        return self.step._clone(call) if is_function else call_plain
-
-
-class OwnInstallation:
-    """The installation of a run whose steps `OwnLoop` makes; as `Installation`."""
+    """A step of the user's own, as a `StepSource`."""
 
     mode = TRAIN
 
-    def __init__(self, model: Any, loop: Any, make_step: Callable[..., Any]) -> None:
-        self.step: Any = None
-        self._loop = loop
-        self._make_step = make_step
-        self._own: OwnStep | None = None
+    def __init__(
+        self,
+        model: KerasModel,
+        step: AnyFunction,
+        named: Named,
+        making: Callable[[], Context],
+    ) -> None:
+        self.model = model
+        self.step = step
+        self.named = named
+        self.filed: Any = None
+        self.method: AnyFunction = getattr(step, "python_function", step)
+        self._making = making
+        self._called = self.method  # or a tap of it
 
-    def call(self, step: Any, named: Named, args: tuple[Any, ...]) -> Any:
+    def tapped(self, tap: AnyFunction) -> Context:
+        return patching.patched(self, _called=tap)
+
+    def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
+        """See `StepSource`; has the options of the user's own `tf.function`."""
+
+        def call(*args: Any) -> Any:
+            return self._called(*args)
+
+        def call_plain(*args: Any) -> Any:
+            with self._making():
+                return self._called(*args)
+
+        is_function = hasattr(self.step, "python_function")
+        return self.step._clone(call) if is_function else call_plain  # type: ignore[attr-defined]
+
+    def tensors_of(self, outputs: Any, noted: Mapping[str, Any]) -> StepTensors:
+        visible = {k: t for k, t in noted.items() if _is_of_this_function(t)}
+        return tensors_of_logs(self.named(outputs), visible)
+
+    def returns(self, key: str, names: StepNames) -> bool:
+        return False
+
+
+class OwnInstallation:
+    """The run in a loop whose steps `OwnLoop` makes."""
+
+    mode = TRAIN
+
+    def __init__(self) -> None:
+        self.step: Any = None
+        self._loop: HookedLoop
+        self._make_function: MakeFunction
+        self._source: OwnStep | None = None
+
+    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+        self._loop = loop
+        self._make_function = make_function
+
+    def call(self, step: AnyFunction, named: Named, args: Arguments) -> Any:
         """Makes a step with the events of hooks around it."""
-        if self._own is None:
-            self._own = OwnStep(step, named, self._loop.making_step)
-            self.step = self._make_step(TRAIN, self._own.make, self._own)
-        elif self._own.step is not step:
+        loop, source = self._loop, self._source
+        if source is None:
+            source = OwnStep(loop.model, step, named, loop.making_step)
+            self._source = source
+            self.step = self._make_function(source)
+        elif source.step is not step:
             raise errors.RefusedError(
                 f"Hooks have one step in a loop: received `{_name(step)}` after "
-                f"`{_name(self._own.step)}`. Put both into one function, or give the "
+                f"`{_name(source.step)}`. Put both into one function, or give the "
                 "second one a loop of its own.",
                 see="own loops",
             )
-        self._own.named = named
-        return self._loop.call(*args)
+        source.named = named
+        return loop.call(*args)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """Ends the loop before its step."""
@@ -79,6 +112,14 @@ class OwnInstallation:
 
     def leave(self) -> None:
         """Nothing: the model was left as it is."""
+
+
+def _is_of_this_function(tensor: tf.Tensor) -> bool:
+    """Whether the function that runs or is traced now can return a tensor."""
+    tensor = tensor.values if isinstance(tensor, tf.IndexedSlices) else tensor
+    if tf.executing_eagerly():
+        return hasattr(tensor, "numpy")
+    return getattr(tensor, "graph", None) is tf.compat.v1.get_default_graph()
 
 
 def _name(step: Any) -> str:

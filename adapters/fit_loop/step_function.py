@@ -11,21 +11,22 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import eager_step
+from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
+from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import (
     NO_FEEDS,
     SameIterator,
     StepFeeds,
     TappedFunction,
-    tapped_function,
     with_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.hooked_loop.modes import TRAIN, Mode
+from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.adapters.live_session.step_names import OUTPUTS
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
 _BY_KEY = ("loss:", GRADIENTS)
@@ -34,7 +35,7 @@ _BY_KEY = ("loss:", GRADIENTS)
 class KeptFunction:
     """Keras's own function, as a model keeps it between two runs."""
 
-    def __init__(self, function: Any, step: StepFunction) -> None:
+    def __init__(self, function: AnyFunction, step: StepFunction) -> None:
         self._function = function
         self.step = step
 
@@ -50,24 +51,17 @@ class StepFunction:
     """
 
     def __init__(
-        self,
-        model: Any,
-        mode: Mode,
-        make: Any,
-        likely: frozenset[str] = frozenset(),
-        owner: Any = None,
+        self, source: StepSource, likely: frozenset[str] = frozenset()
     ) -> None:
-        self._model = model
-        self._owner = model if owner is None else owner
-        self._mode = mode
-        self._make = make
+        self._source = source
+        self._model = source.model
         # These keys must be known before the trace: replicas sum the loss, and spies
         # read the loss scale of gradients.
         keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
         self._keys = frozenset(keys)
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
-        self._step = getattr(self._owner, mode.step)
-        self._counter = _counter() if mode is TRAIN and _needs_counter(model) else None
+        is_counted = source.mode is TRAIN and _needs_counter(source.model)
+        self._counter = _new_counter() if is_counted else None
         self.functions = RecentlyUsed()
         self._begin_anew()
 
@@ -85,12 +79,8 @@ class StepFunction:
     def _make_function(
         self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
     ) -> TappedFunction:
-        tap = StepTap(
-            self._model, self._mode, self._step, sorted(keys), self.names, hints
-        )
-        tap.owner = self._owner
-        tap.counter = self._counter
-        function = tapped_function(self._owner, self._mode, self._make, tap, is_filed)
+        tap = StepTap(self._source, sorted(keys), self.names, hints, self._counter)
+        function = self._source.function_with(tap, is_filed=is_filed)
         return TappedFunction(self._model, function, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
@@ -128,13 +118,15 @@ class StepFunction:
         # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            in_its_place = getattr(self._owner, self._mode.function)
+            filed = self._source.filed
             self._begin_anew()  # the catalogue has shapes of other data
-            setattr(self._owner, self._mode.function, in_its_place)
+            self._source.filed = filed
         self._specs = specs
         first = self._first
         if first.inner is None:
-            eager_step.fill_names(self._model, self._mode, self.names)
+            eager_step.fill_names(self._model, self._source.mode, self.names)
+            for key, spec in batch_tensors(self._source.method, args).items():
+                self.names.add_short(key, spec.dtype, spec.shape)
             return
         with first.tap.tracing():
             first.inner.get_concrete_function(*args)
@@ -156,7 +148,11 @@ class StepFunction:
         variant = variants.get(key)
         if variant is None:
             self.names.check_fed(into_step.tensors)
-            wanted = frozenset(k for k in tapped.values() if not self._is_output(k))
+            wanted = frozenset(
+                key
+                for key in tapped.values()
+                if not self._source.returns(key, self.names)
+            )
             if into_step.tensors:  # the trace contains the feeds
                 function = self._make_function(wanted, is_filed=False)
             else:
@@ -167,29 +163,20 @@ class StepFunction:
             variants.add(key, variant, keep=(program, rate))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
-    def _is_output(self, key: str) -> bool:
-        """Whether Keras's function returns the tensor anyway."""
-        if self._owner is not self._model:
-            return False
-        if key.startswith(OUTPUTS):
-            return True
-        is_one = self._model.distribute_strategy.num_replicas_in_sync == 1
-        return is_one and key != "loss" and key in self.names.loop_keys
-
 
 def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
     """A Keras function whose result has no tapped tensors."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 
 
-def _needs_counter(model: Any) -> bool:
+def _needs_counter(model: KerasModel) -> bool:
     """Whether a call makes several steps and Keras does not count them."""
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.
     return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
 
 
-def _counter() -> Any:
+def _new_counter() -> Any:
     # A graph of its own keeps the variable out of the strategy's scope.
     with tf.Graph().as_default(), compat.private("eager_mode")():
         return tf.Variable(0, dtype=tf.int64, trainable=False, name="steps_made")

@@ -18,10 +18,10 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
-from hookbridge.adapters.hooked_loop.modes import Mode
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
-from hookbridge.ground import compat, patching
+from hookbridge.ground import compat
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
@@ -81,31 +81,10 @@ NO_FEEDS = StepFeeds()
 Variant = Callable[[Any, Any], tuple[Any, list[Any], dict[str, Any]]]
 
 
-def tapped_function(
-    owner: Any,
-    mode: Mode,
-    make: Callable[..., Any],
-    tap: StepTap,
-    is_filed: bool = False,
-) -> Any:
-    """A new Keras function whose step is `tap`."""
-    filed = {
-        name: getattr(owner, name)
-        for name in (mode.function, f"{mode.name}_tf_function")
-        if hasattr(owner, name)
-    }
-    with patching.patched(owner, **{mode.step: tap}):
-        result = make(force=True)
-    function = getattr(owner, mode.function) if result is None else result
-    for name, value in () if is_filed else filed.items():
-        setattr(owner, name, value)
-    return function
-
-
 class TappedFunction:
     """A Keras function whose step returns tensors of the step as well."""
 
-    def __init__(self, model: Any, function: Any, tap: StepTap) -> None:
+    def __init__(self, model: KerasModel, function: AnyFunction, tap: StepTap) -> None:
         self._model = model
         self.function = function
         self.tap = tap

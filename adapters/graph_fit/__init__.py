@@ -1,5 +1,6 @@
 """`fit`, `evaluate` and `predict` of a model in a v1 graph as a host of hooks.
 
-Read in this order: `host`, `functions`, `keras_session`, `step_call`, `graph_names`,
-`graph_collections` and `hook_variables`.
+Read in this order: `graph_host`, `function_step` with `functions` and `step_call`,
+`keras_session`, `keras_graph` with `graph_names`, `graph_collections` and
+`hook_variables`.
 """

@@ -1,4 +1,4 @@
-"""Keras's own session, as hooks get it."""
+"""Keras's own session, as hooks get it, and what prepares it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
+from hookbridge.adapters.hooked_loop.host import SessionPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.monitored import scaffold_of
+from hookbridge.ground.protocols import Session
 
 
 class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
@@ -18,7 +23,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     asks for it by `StepCall.fetches`.
     """
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Session) -> None:
         # Not `super().__init__`, which opens a session with variables of its own.
         self.__dict__.update(vars(session))
         self.native = session
@@ -33,8 +38,8 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         self,
         fetches: Any,
         feed_dict: Any = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: tf.compat.v1.RunOptions | None = None,
+        run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
         step = self.step
         if step is not None and type(fetches) is dict:
@@ -69,3 +74,39 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def __del__(self) -> None:
         """Leaves the session to Keras."""
+
+
+class GraphSession(SessionPart):
+    """Keras's session; a recovery goes on with it."""
+
+    current: KerasSession | None = None  # from Keras's first call of its function on
+
+    def __init__(self, loop: HookedLoop, graph: KerasGraph) -> None:
+        self._loop = loop
+        self._graph = graph
+        self._is_prepared = False
+
+    def create_session(self) -> KerasSession:
+        session = self.current
+        assert session is not None
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._graph.make_final(session)
+            scaffold = scaffold_of(self._loop.hooks)
+            if scaffold is not None:
+                _run_scaffold(session, scaffold)
+            session.graph.finalize()
+        return session
+
+
+def _run_scaffold(session: Session, scaffold: tf.compat.v1.train.Scaffold) -> None:
+    """Finalizes the scaffold of hooks and runs the user's own ops in it."""
+    # The ops that `finalize` makes initialise everything: they would reset the model.
+    own = (scaffold.init_op, scaffold.local_init_op)
+    scaffold.finalize()
+    if own[0] is not None:
+        session.run(own[0], scaffold.init_feed_dict)
+    if scaffold.init_fn is not None:
+        scaffold.init_fn(session)
+    if own[1] is not None:
+        session.run(own[1])

@@ -1,7 +1,7 @@
 """One run of a native loop with hooks, whichever loop it is.
 
 Read in this order: `loop` (begins, steps, stops, ends and fails the hooks), `host`
-(what differs between native loops: `fit_loop`, `graph_fit`, `parameter_server`),
+(the parts of a native loop: `fit_loop`, `graph_fit`, `parameter_server`),
 `monitored` (what TensorFlow's `MonitoredSession` gets) and `modes`; then
 `states` (the callbacks' state beside checkpoints), `call_watch` (hooks that nobody
 calls) and `refusals`.

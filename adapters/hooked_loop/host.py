@@ -1,39 +1,67 @@
-"""What differs between the native loops in which hooks run."""
+"""A native loop in which hooks run: its graph, its session and its step.
+
+A host is put together from three parts, one for each question: what do hooks see
+(`GraphPart`), which session do they get (`SessionPart`), and how is a step made
+(`StepPart`)? The rooms of the native loops have the parts, and a function that puts
+them together for a run.
+"""
 
 from __future__ import annotations
 
 import abc
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
+from hookbridge.ground.protocols import Arguments, Context, Hook, Session
 
 
-class Host(abc.ABC):
-    """One native loop: its step, what hooks see of it, and how a stop reaches it.
+class GraphPart(abc.ABC):
+    """The graph that hooks see; `StepPart.open` makes it."""
 
-    A `HookedLoop` calls these methods; the native loop calls `loop.call` in the place
-    of each step. A host is made for one run and not used again. It is also the session
-    creator of the run's `MonitoredSession`.
-    """
+    @abc.abstractmethod
+    def hooks_run(self) -> Context:
+        """A context in which methods of hooks are called."""
 
-    native_step: Any = None  # its `run` is the native step, for profiles
+    def remember(self) -> None:  # noqa: B027 - most loops keep nothing
+        """Keeps what the model's next run needs, after a clean finish."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.loop: Any = None  # from `attach` on
-        # "train", "test" or "predict"; None before the native loop begins.
-        self.mode: str | None = None
-        # Whether the step met the end of the data: its error is the native loop's.
-        self.data_ended = False
-        self.session: Any = None  # what hooks get
-        self._is_first = True  # whether no session was created yet
+    def suspend(self) -> None:  # noqa: B027
+        """A loop inside this one takes the model."""
 
-    def attach(self, loop: Any) -> None:
-        """Takes the loop; the model may be prepared for it now."""
-        self.loop = loop
+    def resume(self) -> None:  # noqa: B027
+        """The loop inside has ended; undoes `suspend`."""
+
+    def leave(self) -> None:  # noqa: B027
+        """The run is over."""
+
+
+class SessionPart(abc.ABC):
+    """The sessions that hooks get, as `MonitoredSession` creates them."""
+
+    current: Any = None  # the session; None before the first one
+
+    @abc.abstractmethod
+    def create_session(self) -> Session:
+        """Makes and prepares a session; called again in each recovery."""
+
+    def end(self, hook: Hook) -> None:
+        """Calls the `end` of a hook, after a clean finish."""
+        hook.end(self.current)
+
+
+class StepPart(abc.ABC):
+    """The steps of a native loop, and how a stop reaches it."""
+
+    native: Any = None  # its `run` is the native step, for profiles
+    # Whether the step met the end of the data: its error is the native loop's.
+    data_ended: bool = False
+    # Whether the next step is made by `make_alone`: hooks hear of it later, or never.
+    is_alone: bool = False
+
+    # -- who takes part --------------------------------------------------------------
 
     def hook_of(self, guest: Guest) -> Any:
         """The hook that this process calls for a guest."""
@@ -42,37 +70,26 @@ class Host(abc.ABC):
     def add_member(self, max_lag: int | None) -> None:  # noqa: B027
         """A callback takes part; it wants its events at most `max_lag` steps late."""
 
-    def begin(self, mode: str) -> None:  # noqa: B027 - most hosts see the mode
+    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+        """The hooks as `MonitoredSession` gets them."""
+        return [HookWithoutEnd(hook) for hook in hooks]
+
+    # -- a step, in the order of its calls -------------------------------------------
+
+    def begin(self, mode: str) -> None:  # noqa: B027 - most loops show it themselves
         """Called in `on_<mode>_begin` of callbacks."""
 
-    def call(self, args: tuple[Any, ...]) -> Any:
-        """Makes one native step, with the events of hooks around it."""
-        return self.loop.step(args)
+    def make_alone(self, args: Arguments) -> Any:
+        """Makes a step where `is_alone` is true, without waiting for hooks."""
+        raise NotImplementedError
 
     @abc.abstractmethod
-    def prepare(self, args: tuple[Any, ...]) -> None:
+    def prepare(self, args: Arguments) -> None:
         """Takes what the native loop passes to its step; nothing runs yet."""
 
     @abc.abstractmethod
     def open(self) -> int:
         """Makes the graph on which hooks `begin`; returns the global step."""
-
-    def members(self, hooks: Sequence[Any]) -> list[Any]:
-        """The hooks as `MonitoredSession` gets them."""
-        return [HookWithoutEnd(hook) for hook in hooks]
-
-    def create_session(self) -> Any:
-        """What `MonitoredSession` calls, again in each recovery."""
-        is_first, self._is_first = self._is_first, False
-        return self.prepare_session(is_first)
-
-    @abc.abstractmethod
-    def prepare_session(self, is_first: bool) -> Any:
-        """Makes and prepares the session that hooks get."""
-
-    @abc.abstractmethod
-    def hooks_run(self) -> contextlib.AbstractContextManager[Any]:
-        """A context in which methods of hooks are called."""
 
     @abc.abstractmethod
     def run(self, monitored: Any) -> Any:
@@ -89,24 +106,18 @@ class Host(abc.ABC):
         Where nothing else ends the native loop, this raises `error`.
         """
 
-    def flush(self) -> None:  # noqa: B027 - most hosts hold nothing back
+    def flush(self) -> None:  # noqa: B027 - most loops hold nothing back
         """Delivers events that are held back; called before the first `end`."""
 
-    def end(self, hook: Any) -> None:
-        """Calls the `end` of a hook, after a clean finish."""
-        with self.hooks_run():
-            hook.end(self.session)
-
-    def remember(self) -> None:  # noqa: B027
-        """Keeps what the model's next run needs, after a clean finish."""
-
-    def failing(self) -> contextlib.AbstractContextManager[Any]:
+    def failing(self) -> Context:
         """A context in which the session is closed after a failure."""
         return contextlib.nullcontext()
 
+    # -- the model -------------------------------------------------------------------
+
     @abc.abstractmethod
     def suspend(self) -> None:
-        """A loop inside this one takes the model."""
+        """Leaves the model to a loop inside this one."""
 
     @abc.abstractmethod
     def resume(self) -> None:
@@ -115,3 +126,26 @@ class Host(abc.ABC):
     @abc.abstractmethod
     def leave(self) -> None:
         """Gives the model its own methods back and drops what the run held."""
+
+
+class LoopHost(NamedTuple):
+    """One native loop, for one run; it is not used again."""
+
+    graph: GraphPart
+    session: SessionPart
+    step: StepPart
+
+    def suspend(self) -> None:
+        """A loop inside this one takes the model."""
+        self.graph.suspend()
+        self.step.suspend()
+
+    def resume(self) -> None:
+        """The loop inside has ended; undoes `suspend`."""
+        self.graph.resume()
+        self.step.resume()
+
+    def leave(self) -> None:
+        """The run is over."""
+        self.step.leave()
+        self.graph.leave()

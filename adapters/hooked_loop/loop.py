@@ -17,7 +17,7 @@ import tensorflow as tf
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
-from hookbridge.adapters.hooked_loop.host import Host
+from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
@@ -27,8 +27,9 @@ from hookbridge.adapters.hooked_loop.monitored import (
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel
 
-# Model -> the run that holds its loops: the innermost one, pending or going on.
+# Model -> the innermost of the nested runs that have its loops, pending or going on.
 _INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
 _SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
 
@@ -36,31 +37,50 @@ _SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
 class HookedLoop:
     """The state of one run; nothing of it outlives the run."""
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, model: KerasModel, make_host: MakeHost) -> None:
+        self.model = model
+        # "train", "test" or "predict"; None before the native loop begins.
+        self.mode: str | None = None
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
         self.is_over = False
-        self.is_in_loop = is_running(host.model)
+        self._is_in_loop = is_running(model)
         self._monitored: Any = None
         self._ended = 0
         self._is_making = False
-        _INNERMOST[host.model] = self
-        names = [name for name in STARTERS if hasattr(host.model, name)]
+        names = [name for name in STARTERS if hasattr(model, name)]
         self._starters = InstanceMethods(
-            host.model, {name: self._starter(name) for name in names}
+            model, {name: self._starter(name) for name in names}
         )
-        self._starters.install()
-        host.attach(self)
+        self.host = make_host(self)
 
     @classmethod
-    def join(cls, model: Any, make_host: Callable[[Any], Host]) -> HookedLoop:
-        """The run that waits for the model's next loop; a new one if there is none."""
+    def open(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+        """Opens a run, which has the model's loops until it is over."""
+        loop = cls(model, make_host)
+        _INNERMOST[model] = loop
+        loop._starters.install()
+        return loop
+
+    @classmethod
+    def join(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+        """The run that waits for the model's next loop; opens one if there is none."""
         loop = _INNERMOST.get(model)
-        if loop is not None and loop.host.mode is not None:
+        if loop is not None and loop.mode is not None:
             loop.leave()  # its native loop has ended, but nobody called `leave`
             loop = None
-        return cls(make_host(model)) if loop is None else loop
+        return cls.open(model, make_host) if loop is None else loop
+
+    def add(
+        self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
+    ) -> Any:
+        """Takes a hook into the run; returns what this process calls for it."""
+        hook = self.host.step.hook_of(guest)
+        self.hooks.append(hook)
+        if states is not None:
+            self.states.append(states)
+        self.host.step.add_member(max_lag)
+        return hook
 
     @property
     def is_suspended(self) -> bool:
@@ -68,14 +88,14 @@ class HookedLoop:
         return self in _SUSPENDED
 
     @staticmethod
-    def is_in_suspended_run(hook: Any) -> bool:
+    def is_in_suspended_run(hook: Hook) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
         return any(hook is each for run in _SUSPENDED for each in run.hooks)
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
-        self.host.mode = mode
-        self.is_in_loop = is_running(self.host.model)
+        self.mode = mode
+        self._is_in_loop = is_running(self.model)
 
     @property
     def guests(self) -> list[Guest]:
@@ -95,29 +115,29 @@ class HookedLoop:
     def call(self, *args: Any) -> Any:
         """What the native loop calls for every step."""
         try:
-            return self.host.call(args)
+            step = self.host.step
+            return step.make_alone(args) if step.is_alone else self._step(args)
         except ClusterFailure as e:
             raise e.error from None
 
-    def step(self, args: tuple[Any, ...]) -> Any:
+    def _step(self, args: Arguments) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
-        host = self.host
-        host.prepare(args)
-        host.data_ended = False
+        step = self.host.step
+        step.prepare(args)
         try:
             if self._monitored is None:
                 self._start()
             outputs, stops = self.replay()
             if stops:
-                host.stop()
+                step.stop()
             return outputs
         except END_OF_DATA as e:
-            if host.data_ended:
+            if step.data_ended:
                 raise  # the native loop ends its epoch
             # The exact type counts, as in a MonitoredSession.
             if type(e) in END_OF_DATA:
-                host.stop()
-                return host.stopped_by(e)
+                step.stop()
+                return step.stopped_by(e)
             self.fail()
             raise not_the_end_of_data(e) from e
         except BaseException:
@@ -126,33 +146,34 @@ class HookedLoop:
 
     def replay(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
-        with self.host.hooks_run():
+        with self.host.graph.hooks_run():
             for each in self.states:
                 each.before_step()
-            outputs = self.host.run(self._monitored)
+            outputs = self.host.step.run(self._monitored)
             return outputs, bool(self._monitored.should_stop())
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
-        host = self.host
-        global_step = host.open()
+        graph, session, step = self.host
+        global_step = step.open()
         for guest in self.guests:
             refusals.check_start(guest, global_step)
         try:
-            with host.hooks_run():
+            with graph.hooks_run():
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=host, hooks=host.members(self.hooks)
+                    session_creator=session, hooks=step.members(self.hooks)
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
 
-    def end(self, hook: Any) -> None:
+    def end(self, hook: Hook) -> None:
         """The `end` of one hook, after a clean finish."""
-        self.host.flush()
+        self.host.step.flush()
         if self._monitored is None or self.is_over:
             return
         try:
-            self.host.end(hook)
+            with self.host.graph.hooks_run():
+                self.host.session.end(hook)
         except BaseException:
             self.fail()
             raise
@@ -161,9 +182,9 @@ class HookedLoop:
             self._close()
 
     def _close(self) -> None:
-        self.host.remember()
+        self.host.graph.remember()
         try:
-            with self.host.hooks_run():
+            with self.host.graph.hooks_run():
                 self._monitored.close()
         finally:
             self.leave()
@@ -172,14 +193,14 @@ class HookedLoop:
         """Closes the session in the handler of an exception, without any `end`."""
         if self.is_over:
             return
-        host = self.host
+        graph, session, step = self.host
         try:
-            with host.failing():
+            with step.failing():
                 if self._monitored is not None:
-                    with host.hooks_run():
+                    with graph.hooks_run():
                         self._monitored.__exit__(*sys.exc_info())
-                elif host.session is not None:  # `after_create_session` failed
-                    host.session.close()
+                elif session.current is not None:  # `after_create_session` failed
+                    session.current.close()
         finally:
             self.leave()
 
@@ -190,22 +211,22 @@ class HookedLoop:
         self.is_over = True
         self._starters.remove()
         self.host.leave()
-        if _INNERMOST.get(self.host.model) is self:
-            del _INNERMOST[self.host.model]
+        if _INNERMOST.get(self.model) is self:
+            del _INNERMOST[self.model]
         for each in self.states:
             each.leave()
 
-    def _starter(self, name: str) -> Callable[..., Any]:
+    def _starter(self, name: str) -> AnyFunction:
         """A replacement for a model method that starts a loop or a step."""
-        model, original = self.host.model, getattr(self.host.model, name)
+        model, original = self.model, getattr(self.model, name)
 
         def start(*args: Any, **kwargs: Any) -> Any:
             runs = is_running(model)
-            if self.is_in_loop and not runs:
+            if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            is_own = (self.host.mode is None and not runs) or compat.is_called_from(
+            is_own = (self.mode is None and not runs) or compat.is_called_from(
                 "graph_fit_generator"
             )
             if self.is_over or self._is_making or is_own:
@@ -227,7 +248,7 @@ class HookedLoop:
     @contextlib.contextmanager
     def _suspended(self) -> Iterator[None]:
         """Leaves the model to a loop inside this one, which may have hooks too."""
-        model = self.host.model
+        model = self.model
         self.host.suspend()
         self._starters.remove()
         _INNERMOST.pop(model, None)
@@ -243,3 +264,7 @@ class HookedLoop:
                 _INNERMOST[model] = self
                 self._starters.install()
                 self.host.resume()
+
+
+# Puts the host of a run together.
+MakeHost = Callable[[HookedLoop], LoopHost]

@@ -260,8 +260,12 @@ def _offered() -> list[str]:
         for name in (
             *vars(WeightsView),
             *vars(LiveModel),
-            *("save_weights", "load_weights", "save"),
-            *("optimizer", "stop_training", "history"),
+            "save_weights",
+            "load_weights",
+            "save",
+            "optimizer",
+            "stop_training",
+            "history",
         )
         if not name.startswith(("_", "live_"))
     )

@@ -90,6 +90,11 @@ class StepNames:
         """What a session loop would fetch in each step, with its names."""
         return [(n, self._short[f"{key}:0"]) for n, key in self.loop_keys.items()]
 
+    def keys_below(self, prefix: str) -> list[str]:
+        """The keys that hookbridge gives that begin with a prefix."""
+        keys = (item.key for item in self._short.values())
+        return [key for key in keys if key.startswith(prefix)]
+
     def find(self, name: str) -> StepTensor | None:
         """The step tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
         full = name if ":" in name else f"{name}:0"

@@ -1,8 +1,8 @@
 """Hooks and batch-level callbacks in a `fit` under `ParameterServerStrategy`.
 
 Steps are scheduled ahead; their events are delivered late and in order. Read in this
-order: `host`, `event_queue` (which event comes when), `steps_in_flight`,
-`scheduled_step` and `step_values` (a scheduled step and its results),
-`cluster_session`; then `deferred_callback` (for callbacks that plain Keras refuses
-here), `refusals`, `keras_calls` and `exit`.
+order: `cluster_host`, `cluster_step`, `event_queue` (which event comes when),
+`scheduler`, `scheduled_step`, `steps_in_flight` and `step_values` (a scheduled step and
+its results), `cluster_session`; then `deferred_callback` (for callbacks that plain
+Keras refuses here), `refusals`, `keras_calls` and `exit`.
 """

@@ -11,9 +11,11 @@ from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.parameter_server import refusals
-from hookbridge.adapters.parameter_server.host import ParameterServerHost
+from hookbridge.adapters.parameter_server.cluster_host import cluster_host
+from hookbridge.adapters.parameter_server.cluster_step import ClusterStep
 from hookbridge.adapters.parameter_server.step_values import to_python
 from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
+from hookbridge.ground.protocols import KerasModel, Logs
 
 
 def is_batch_level(guest: Guest) -> bool:
@@ -36,40 +38,44 @@ class DeferredCallback(ForeignCallback):
     def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
         super().__init__(record)
         self._self_max_lag = max_lag
-        self._self_host: Any = None
+        self._self_run: HookedLoop | None = None
+        self._self_step: ClusterStep | None = None
 
     @property
     def _supports_tf_logs(self) -> bool:
         """Keras 2: whether the callback gets unconverted logs."""
-        return self._self_host is not None or bool(
+        return self._self_step is not None or bool(
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel) -> None:
         """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and refusals.uses_parameter_servers(model):
             refusals.check_member(model, self.guest)
-            self._self_host = HookedLoop.join(model, ParameterServerHost).host
-            self._self_host.add_member(self._self_max_lag)
+            run = HookedLoop.join(model, cluster_host)
+            step = run.host.step
+            assert isinstance(step, ClusterStep)
+            step.add_member(self._self_max_lag)
+            self._self_run, self._self_step = run, step
         super().set_model(model)
 
     # Keras calls these; the guest gets them when its turn and its logs have come.
 
-    def _before_batch(self, method: str, batch: int, logs: Any = None) -> None:
+    def _before_batch(self, method: str, batch: int, logs: Logs = None) -> None:
         event = partial(getattr(self.guest, method), batch, logs)
-        if self._self_host is None:
+        if self._self_step is None:
             event()
         else:
-            self._self_host.events.before_batch(event)
+            self._self_step.events.before_batch(event)
 
-    def _after_batch(self, method: str, batch: int, logs: Any = None) -> None:
-        event, host = getattr(self.guest, method), self._self_host
-        if host is None:
+    def _after_batch(self, method: str, batch: int, logs: Logs = None) -> None:
+        event, step = getattr(self.guest, method), self._self_step
+        if step is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            host.events.after_batch(logs, partial(event, batch))
+            step.events.after_batch(logs, partial(event, batch))
         else:
-            host.events.flush()
+            step.events.flush()
             event(batch, to_python(logs))
 
     on_train_batch_begin = partialmethod(_before_batch, "on_train_batch_begin")
@@ -78,31 +84,30 @@ class DeferredCallback(ForeignCallback):
     on_test_batch_end = partialmethod(_after_batch, "on_test_batch_end")
     on_predict_batch_end = partialmethod(_after_batch, "on_predict_batch_end")
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.guest.on_epoch_end(epoch, self._settled(logs))
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self.guest.on_train_end(self._settled(logs))
         self._leave()
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         self.guest.on_test_end(self._settled(logs))
-        host = self._self_host
-        if host is not None and host.mode != "train":
+        if self._self_run is not None and self._self_run.mode != "train":
             self._leave()
 
-    def on_predict_end(self, logs: Any = None) -> None:
+    def on_predict_end(self, logs: Logs = None) -> None:
         self.guest.on_predict_end(logs)
         self._leave()
 
-    def _settled(self, logs: Any) -> Any:
+    def _settled(self, logs: Logs) -> Any:
         """Delivers all events held back, then returns the logs as Python numbers."""
-        if self._self_host is None:
+        if self._self_step is None:
             return logs
-        self._self_host.events.flush()
+        self._self_step.events.flush()
         return to_python(logs)
 
     def _leave(self) -> None:
-        host, self._self_host = self._self_host, None
-        if host is not None:
-            host.member_ended()
+        step, self._self_run, self._self_step = self._self_step, None, None
+        if step is not None:
+            step.member_ended()

@@ -11,10 +11,6 @@ from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
 
-_KERAS_3 = (
-    "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
-    f"{compat.KERAS_2}. Import it before `hb.as_callbacks` is called."
-)
 # Like `REFUSED_HOOKS`: hooks that need the process in which the step runs.
 _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "ProfilerHook": (
@@ -22,6 +18,13 @@ _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
         "use `tf.profiler.experimental.client.trace` with the workers' addresses",
     )
 }
+
+
+def _keras_3() -> str:
+    return (
+        "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
+        f"{compat.keras_2()}. Import it before `hb.as_callbacks` is called."
+    )
 
 
 def in_sight() -> bool:
@@ -41,14 +44,14 @@ def uses_parameter_servers(model: Any) -> bool:
 def check_keras() -> None:
     """Refuses Keras 3, which fails under this strategy before it asks its callbacks."""
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
-        raise errors.RefusedError(_KERAS_3, see="parameter servers")
+        raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 
 def check_member(model: Any, guest: Any) -> None:
     """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(
-            f"`{guests.name_of(guest)}`: {_KERAS_3}", see="parameter servers"
+            f"`{guests.name_of(guest)}`: {_keras_3()}", see="parameter servers"
         )
     check_hook(guest)
 

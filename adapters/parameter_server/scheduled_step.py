@@ -14,22 +14,23 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
-from hookbridge.adapters.fit_loop.tapped_function import StepFeeds, tapped_function
+from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
+from hookbridge.ground.protocols import AnyFunction
 
 
 class ScheduledStep:
     """Makes the variants of a model's training step and schedules them."""
 
-    def __init__(self, model: Any, make: Any) -> None:
+    def __init__(self, source: StepSource) -> None:
+        model = source.model
+        self._source = source
         self._model = model
-        self._make = make
         self.names = names_for(model)
-        self._step = model.train_step
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
         self._own: Any = None
@@ -38,9 +39,7 @@ class ScheduledStep:
         """Keras's own function, which a loop inside this one calls."""
         # It is made in the first call, since validation does not call it.
         if self._own is None:
-            filed = self._model.train_function
-            self._own = self._make(force=True)
-            self._model.train_function = filed
+            self._own = self._source.function_with(self._source.method, is_filed=False)
         return self._own(*args)
 
     def discover(self, *args: Any) -> None:
@@ -51,10 +50,12 @@ class ScheduledStep:
             scheduled.get_concrete_function(*compat.worker_specs(arguments))
 
     def _keras_function(self, keys: Sequence[str]) -> tuple[Any, StepTap]:
-        tap = StepTap(self._model, TRAIN, self._step, keys, self.names)
-        return tapped_function(self._model, TRAIN, self._make, tap), tap
+        tap = StepTap(self._source, keys, self.names)
+        return self._source.function_with(tap, is_filed=False), tap
 
-    def _scheduled_by(self, function: Any, args: Any) -> tuple[Any, tuple[Any, ...]]:
+    def _scheduled_by(
+        self, function: AnyFunction, args: Any
+    ) -> tuple[Any, tuple[Any, ...]]:
         """The function that Keras's function would schedule, and its arguments."""
         calls: list[tuple[Any, tuple[Any, ...]]] = []
 

@@ -2,12 +2,13 @@
 
 A session runs what its fetches need. A tensor that depends on a `get_next()` of its own
 takes a batch from the iterator whenever it is fetched. Either the training never sees
-that batch, or the entry has its own data, which may end before the training's.
+that batch, or the entry has its own data, which may end before the training's. A
+placeholder that the step does not need may not be fed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hookbridge import errors
@@ -24,11 +25,12 @@ _HARMLESS = (
     "DeserializeIterator",
     "DeleteIterator",
 )
+_PLACEHOLDER = "Placeholder"
 _DEQUEUES = ("QueueDequeue", "ReaderRead", "Unstage", "OrderedMapUnstage")
 
 
 class DataPulls:
-    """What the entries of `logs` take from iterators and queues."""
+    """What the entries of `logs` take from iterators, queues and feeds."""
 
     def __init__(
         self,
@@ -38,34 +40,80 @@ class DataPulls:
         idle_steps: bool = False,
     ) -> None:
         self._idle_steps = idle_steps  # an eval step may only count
-        self._pulls = {
-            s.key: frozenset(filter(_pulls, graph_ops.ancestors([s.tensor.op])))
+        self._needs = {
+            s.key: frozenset(filter(_is_data, graph_ops.ancestors([s.tensor.op])))
             for s in sources
         }
-        if any(self._pulls.values()):
+        if any(self._needs.values()):
             self._trained = graph_ops.ancestors(trained)
 
-    def fetched_with(self, source: LogSource, step: Step) -> bool:
-        """Whether a step can fetch an entry without taking data of its own."""
-        # If not, the entry belongs to another kind of step: for example, a step of the
-        # generator does not fetch an entry of the discriminator.
-        extra = self._pulls[source.key] - step.ops
+    def taken_by(self, source: LogSource, ops: Iterable[Any]) -> bool:
+        """Whether running `ops` takes all the data of an entry."""
+        needs = self._needs[source.key]
+        return not needs or needs <= graph_ops.ancestors(ops)
+
+    def placeholders_beside(self, run: Step) -> frozenset[Any]:
+        """The placeholders of entries that a run need not feed, but may feed."""
+        needs = frozenset[Any]().union(*self._needs.values()) - run.ops
+        return frozenset(op for op in needs if op.type == _PLACEHOLDER)
+
+    def fetched_in(self, source: LogSource, update: Step, fed: frozenset[Any]) -> bool:
+        """Whether a run takes the data of an entry, or feeds it."""
+        return self._needs[source.key] - fed <= update.ops
+
+    def fetched_with(
+        self, source: LogSource, step: Step, fed: frozenset[Any] = frozenset()
+    ) -> bool:
+        """Whether a step that feeds `fed` can fetch an entry, and nothing is missing.
+
+        If not, the entry belongs to another kind of run: for example, a step of the
+        generator does not fetch an entry of the discriminator.
+        """
+        extra = self._needs[source.key] - step.ops - fed
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):
-            return True
+            extra = frozenset(op for op in extra if op.type == _PLACEHOLDER)
         if extra and not extra <= self._trained:
-            op = min(extra, key=lambda op: str(op.name))
-            raise errors.RefusedError(
-                f'`logs["{source.key}"]` ("{source.tensor.name}") cannot be fetched '
-                f'with the training step: it needs "{op.name}" ({op.type}), which '
-                "the step does not run, so that each step would take a batch more "
-                "from that iterator or queue, and its end would end the training. "
-                "Instead, call `get_next()` once and compute the entry from the "
-                "same batch as the loss, or fetch it in the loop together with the "
-                "train op; metrics of other data belong into "
-                "`as_hooks(..., validation=...)`.",
-                see="logs in a session",
-            )
+            strange = extra - self._trained
+            _refuse(source, min(strange, key=lambda op: str(op.name)))
         return not extra
+
+
+def _refuse(source: LogSource, op: Any) -> None:
+    """Refuses an entry that needs `op`, which no training run reaches."""
+    entry = f'`logs["{source.key}"]` ("{source.tensor.name}")'
+    if op.type == _PLACEHOLDER:
+        raise errors.RefusedError(
+            f"{entry} cannot be fetched with the training step: it needs the "
+            f'placeholder "{op.name}", which the step does not need and the run '
+            "does not feed. Instead, feed it in each run of the train op, or "
+            "compute the entry from what the step takes; metrics of other data "
+            "belong into `as_hooks(..., validation=...)`.",
+            see="logs in a session",
+        )
+    raise errors.RefusedError(
+        f'{entry} cannot be fetched with the training step: it needs "{op.name}" '
+        f"({op.type}), which the step does not run, so that each step would take a "
+        "batch more from that iterator or queue, and its end would end the "
+        "training. Instead, call `get_next()` once and compute the entry from the "
+        "same batch as the loss, or fetch it in the loop together with the "
+        "train op; metrics of other data belong into "
+        "`as_hooks(..., validation=...)`.",
+        see="logs in a session",
+    )
+
+
+def fed_placeholders(graph: Any, feed_dict: Mapping[Any, Any] | None) -> frozenset[Any]:
+    """The placeholders that a loop feeds in a run."""
+    ops = set()
+    for key in feed_dict or {}:
+        for part in graph_ops.parts(key):
+            ops.add(graph.as_graph_element(part, allow_operation=False).op)
+    return frozenset(op for op in ops if op.type == _PLACEHOLDER)
+
+
+def _is_data(op: Any) -> bool:
+    """Whether an op takes data from an iterator or a queue, or has to be fed."""
+    return op.type == _PLACEHOLDER or _pulls(op)
 
 
 def _pulls(op: Any) -> bool:

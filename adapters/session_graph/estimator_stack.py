@@ -8,6 +8,7 @@ changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -42,6 +43,19 @@ def collect_saver(graph: Any) -> None:
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
     if saver is not None and not savers:
         savers.append(saver)
+
+
+def input_names() -> dict[str, str]:
+    """`{tensor's name: name}` of the features and labels of a training being made."""
+    held = compat.running_locals("estimator_data") or {}
+    names: dict[str, str] = {}
+    for part in ("features", "labels"):
+        value = held.get(part)
+        entries = value.items() if isinstance(value, Mapping) else [("", value)]
+        for key, tensor in entries:
+            if isinstance(tensor, tf.Tensor):
+                names[tensor.name] = f"{part}/{key}" if key else part
+    return names
 
 
 def evaluation(graph: Any) -> Evaluation | None:

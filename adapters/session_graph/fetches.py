@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.data_pulls import DataPulls
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
+from hookbridge.adapters.session_graph.logs import SIZE, LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.ground.structures import RecentlyUsed
@@ -59,14 +59,25 @@ class FetchPlan:
     def __init__(
         self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
-        self._pulls = DataPulls(sources, [*steps.movers, *steps.pushes, *steps.applies])
+        movers = [*steps.movers, *steps.pushes]
+        self._pulls = DataPulls(sources, [*movers, *steps.updates])
         tails = steps.tails() if counter is not None else []
+        # Entries whose data the op that moves the step does not take. An update that
+        # takes it may be a run without a step.
+        by_step = movers or steps.applies
+        self._between = [s for s in sources if not self._pulls.taken_by(s, by_step)]
+        if self._between:
+            self._between += [
+                s for s in sources if s.key == SIZE and s not in self._between
+            ]
 
+        self._graph = steps.graph
         self._scalars = [s for s in sources if s.scalar]
         self._others = [s for s in sources if not s.scalar]
         self._vectors: dict[Any, Any] = {}
         self._plain: Any = None
         self._fetches = RecentlyUsed()
+        self._beside = RecentlyUsed()
         with tf.name_scope("hookbridge"):
             numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
             for tail in tails:
@@ -79,19 +90,50 @@ class FetchPlan:
                 self._plain = tf.stack(numbers)
 
     def fetch_of(
-        self, step: Step, counter: StepCounter
+        self, step: Step, counter: StepCounter, feed_dict: Mapping[Any, Any] | None
     ) -> tuple[StepFetch, int | None]:
         """What a step fetches, and how far it moves the counter (None if unknown)."""
-        entry: tuple[StepFetch, int | None] | None = self._fetches.get(step)
+        fed = self._fed_beside(step, feed_dict)
+        entry: tuple[StepFetch, int | None] | None = self._fetches.get((step, fed))
         if entry is None or (entry[1] is not None and not counter.exact):
             adds = counter.adds(step)
-            entry = self._make(step, adds is None), adds
-            self._fetches.add(step, entry)
+            entry = self._make(step, adds is None, fed), adds
+            self._fetches.add((step, fed), entry)
         return entry
 
-    def _make(self, step: Step, counted: bool) -> StepFetch:
-        scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step)]
-        others = [s for s in self._others if self._pulls.fetched_with(s, step)]
+    def is_fixed(self, step: Step) -> bool:
+        """Whether a step fetches the same whatever its run feeds."""
+        return not self._beside.get(step)
+
+    def fetch_between(
+        self, update: Step, feed_dict: Mapping[Any, Any] | None
+    ) -> StepFetch | None:
+        """What an update without a step fetches, or None."""
+        if not self._between:
+            return None
+        fed = self._fed_beside(update, feed_dict)
+        entry: tuple[StepFetch | None] | None = self._fetches.get((update, fed))
+        if entry is None:
+            taken = self._pulls.fetched_in
+            sources = [s for s in self._between if taken(s, update, fed)]
+            has_any = any(s.key != SIZE for s in sources)
+            entry = (StepFetch([], None, False, sources) if has_any else None,)
+            self._fetches.add((update, fed), entry)
+        return entry[0]
+
+    def _fed_beside(
+        self, run: Step, feed_dict: Mapping[Any, Any] | None
+    ) -> frozenset[Any]:
+        """The placeholders that a run feeds for entries alone."""
+        beside: frozenset[Any] | None = self._beside.get(run)
+        if beside is None:
+            beside = self._pulls.placeholders_beside(run)
+            self._beside.add(run, beside)
+        return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
+
+    def _make(self, step: Step, counted: bool, fed: frozenset[Any]) -> StepFetch:
+        scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
+        others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]
         if len(scalars) < len(self._scalars):
             # The vectors hold all numbers, and this step must not fetch all of them.

@@ -15,6 +15,10 @@ from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.ground.arguments import shown, without_arguments
 from hookbridge.ground.names import nearest
 
+# The entry of `logs=` with the number of examples in the batch. Keras weights the mean
+# loss of an epoch with it. Callbacks do not see it.
+SIZE = "size"
+
 
 class LogSource(NamedTuple):
     """One entry of `logs`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.session_graph import ops as graph_ops
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
@@ -51,6 +53,20 @@ def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
         elif op.type in CALLS and _function_uses(graph, op, own, _COUNTS):
             movers.append(op)
     return movers
+
+
+def find_accumulations(graph: Any, counter: Any) -> list[Any]:
+    """The ops that add something computed, such as gradients, to other variables."""
+    # Metrics add to local variables.
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    names = {v.name.partition(":")[0] for v in variables if v is not counter}
+    return [
+        op
+        for op in graph.get_operations()
+        if op.type in ("AssignAdd", "AssignAddVariableOp")
+        and graph_ops.source_op(op.inputs[0]).name in names
+        and graph_ops.constant_value(op.inputs[1]) is None
+    ]
 
 
 def _takes_reference(op: Any, index: int) -> bool:

@@ -7,7 +7,7 @@ initializing an iterator or asking a queue for its size is not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -36,11 +36,21 @@ class Step:
         self.adds = adds  # to the counter, if the graph alone tells it
 
 
+class Run(NamedTuple):
+    """What a run of certain fetches is."""
+
+    step: Step | None  # a training step, or an eval step
+    # An update without a step: for example, a GAN's run that trains the discriminator
+    # where only the generator's run moves the counter.
+    update: Step | None
+    writes: bool  # whether it may give the counter another value
+
+
 class StepGraph:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
     def __init__(self, graph: Any, counter: Any) -> None:
-        self._graph = graph
+        self.graph = graph
         ops = graph.get_operations()
         self._writers: list[Any] = []
         self.movers: list[Any] = []
@@ -50,6 +60,7 @@ class StepGraph:
         self.pushes = [op for op in ops if op.type in _PUSHES]
         self.applies = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
+        self.updates = [*self.applies, *step_movers.find_accumulations(graph, counter)]
         self._known = RecentlyUsed()  # what runs are, by the keys of their fetches
 
     @property
@@ -58,29 +69,32 @@ class StepGraph:
         return bool(self.movers or self.pushes or self.applies)
 
     def step_of(self, fetches: Any) -> Step | None:
-        """The step that a run of `fetches` is, or None; the answer is remembered."""
-        return self._answers(fetches)[0]
+        """The step that a run of `fetches` is, or None."""
+        return self.run_of(fetches).step
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value."""
         # A run that is no step may do so too: one that initializes or restores
         # variables.
-        return self._answers(fetches)[1]
+        return self.run_of(fetches).writes
 
-    def _answers(self, fetches: Any) -> tuple[Step | None, bool]:
+    def run_of(self, fetches: Any) -> Run:
+        """What a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
         except UnknownStructureError:
             key = tuple(map(id, graph_ops.leaves(fetches)))
-        entry: tuple[Step | None, bool] | None = self._known.get(key)
-        if entry is None:
+        run: Run | None = self._known.get(key)
+        if run is None:
             reached = graph_ops.ancestors(self.operations(fetches))
             writes = not reached.isdisjoint([*self._writers, *self.pushes])
-            entry = self._step(reached), writes
+            step = self._step(reached)
+            updates = step is None and not reached.isdisjoint(self.updates)
+            run = Run(step, Step(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
             held = copy_structure(fetches), list(graph_ops.leaves(fetches))
-            self._known.add(key, entry, keep=held)
-        return entry
+            self._known.add(key, run, keep=held)
+        return run
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""
@@ -115,7 +129,7 @@ class StepGraph:
         ops: list[Any] = []
         for leaf in graph_ops.leaves(fetches):
             for part in graph_ops.parts(leaf):
-                element = self._graph.as_graph_element(part)
+                element = self.graph.as_graph_element(part)
                 ops.append(getattr(element, "op", element))
         return ops
 

@@ -57,7 +57,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
     if name == "TensorBoard":
         extras.check(
             "tensorboard",
-            "`TensorBoard`",
+            user="`TensorBoard`",
             way_out="TensorFlow 2.20 and later do not bring it.",
         )
     if guest.saves_model and not has_model:

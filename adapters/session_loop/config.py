@@ -56,6 +56,12 @@ class SessionConfig:
                     f"`logs` has the key {shown(key)}; expected names of metrics of "
                     "the training. What makes `val_*` is given as `validation=`."
                 )
+            if self.logs[key] is None:
+                raise errors.InvalidArgumentError(
+                    f"logs[{key!r}] is None; expected a tensor of the training "
+                    "graph, or its name. Leave the entry out if there is none: a loss "
+                    "is then looked for in the graph."
+                )
         if self.epochs is not None and self.steps_per_epoch is None:
             raise errors.EpochsUndefinedError(
                 f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "

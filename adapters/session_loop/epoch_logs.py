@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from hookbridge.adapters.session_graph.logs import LogSource, MetricValues
+import numpy as np
+
+from hookbridge.adapters.session_graph.logs import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
-
-# The entry of `logs=` with the number of examples in the batch. Keras weights the mean
-# loss of an epoch with it. Callbacks do not see it.
-SIZE = "size"
+from hookbridge.ground.running_mean import RunningMean
 
 
 class EpochLogs:
@@ -20,7 +19,7 @@ class EpochLogs:
     def __init__(self, sources: Sequence[LogSource]) -> None:
         self._sources = [s for s in sources if s.key != SIZE]
         self._means = {
-            s.key: values.RunningMean()
+            s.key: RunningMean()
             for s in self._sources
             if s.maybe_scalar and not s.streaming
         }
@@ -36,7 +35,7 @@ class EpochLogs:
         """Forgets the last epoch; `state` is of an interrupted one that goes on."""
         sums = (state and state.sums) or {}
         for key in self._means:
-            self._means[key] = values.RunningMean(*sums.get(key, ()))
+            self._means[key] = RunningMean(*sums.get(key, ()))
         self.current = {}
         if self._streaming:
             self._streaming.write(session, state.metrics if state else {})
@@ -82,7 +81,7 @@ class EpochLogs:
             value = fetched[source.key]
             mean = self._means.get(source.key)
             logs[source.key] = (
-                mean.update(value, size)
+                float(mean.update(np.float32(value), size))
                 if mean is not None and getattr(value, "ndim", 0) == 0
                 else values.as_log_value(value)
             )

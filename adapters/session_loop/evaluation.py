@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
 from hookbridge.adapters.session_graph import learning_rate
-from hookbridge.adapters.session_graph.data_pulls import DataPulls
+from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
@@ -55,9 +55,9 @@ class EvaluationRun(SessionRun):
         request: tuple[Any] | None = self._requests.get(step)
         if request is None:
             wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
-            tensors = {
-                s.key: s.tensor for s in wanted if self._pulls.fetched_with(s, step)
-            }
+            fed = fed_placeholders(self.graph, run_context.original_args.feed_dict)
+            taken = self._pulls.fetched_with
+            tensors = {s.key: s.tensor for s in wanted if taken(s, step, fed)}
             request = (tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None,)
             self._requests.add(step, request)
         return request[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -88,6 +88,42 @@ def unknown_metric(
         '`as_hooks(..., missing_metric="warn")`.',
         see="logs in a session",
     )
+
+
+def check_values(
+    config: SessionConfig, missing: Sequence[str], present: Sequence[str]
+) -> None:
+    """Says which entries of `logs` had no value in the first epoch."""
+    for key in missing:
+        guests = [g for g in config.callbacks if g.monitor == key]
+        text = f'`logs` has the entry "{key}"'
+        if guests:
+            text = f'`{guests[0].name}` monitors "{key}"'
+        text += (
+            ", and it had no value in the first epoch: no run of this session that "
+            "moves the global step or updates variables took, or was fed, its data. "
+            f"Values came for: {', '.join(present) or 'nothing'}. A train op that a "
+            "hook runs through `run_context.session` does not count: run it in the "
+            "loop, or fetch the entry in the loop together with the train op."
+        )
+        error = errors.UnknownMetricError(text, see="logs in a session")
+        if guests and config.missing_metric == "refuse":
+            raise error
+        logging.warning("hookbridge: %s", error)
+
+
+def check_rates(rates: Mapping[str, bool]) -> None:
+    """Refuses, at an epoch's end, a learning rate that was set and never read."""
+    for name, is_read in rates.items():
+        if not is_read:
+            raise errors.RefusedError(
+                f'A callback has set the learning rate "{name}", and no run of this '
+                "session that moves the global step or updates variables has read "
+                "it. Name the rate of an optimizer that the loop runs: "
+                "`as_hooks(..., learning_rate=...)`, or make it a variable, which "
+                "runs outside the loop read too.",
+                see="model in a session",
+            )
 
 
 def warn_without_loss(config: SessionConfig) -> None:

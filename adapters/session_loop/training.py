@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
+import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.guests.outside import OutsideVariables
@@ -20,7 +21,6 @@ from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_loop.epoch_logs import SIZE
 from hookbridge.adapters.session_loop.run import SessionRun
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validations import ValidationRun
@@ -55,7 +55,7 @@ class TrainRun(SessionRun):
         )
         self._plan = FetchPlan(counter, sources, steps)
         self._validation = ValidationRun(self)
-        self.metrics = [s.key for s in sources if s.key != SIZE]
+        self.metrics = [s.key for s in sources if s.key != log_sources.SIZE]
         if "loss" not in self.metrics:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)
@@ -74,10 +74,17 @@ class TrainRun(SessionRun):
         self._batch = 0  # number of the open batch
         self._now: Step | None = None  # the step that runs
         self._fetch: StepFetch  # what it fetches
+        # What an update without a step fetches, and the phase before it.
+        self._between: StepFetch | None = None
+        self._resume: Phase | None = None
         self._adds: int | None = None  # by how much it moves the global step, if known
         # The kind of step that is only counted, since no callback wants its batches.
         self._plain: Step | None = None
         self._batch_begin = self._batch_end = True  # whether any are wanted
+        self._start = 0  # the step at which the session began
+        self._checked = False  # whether each entry of `logs` had a value
+        # The rates that were fed, and whether a run has read them.
+        self._fed_rates: dict[str, bool] = {}
         self._without_update = 0  # runs that did not move the global step
         self._hook_stops = False  # a hook has set `stop_training`, not a callback
         self._epochs_are_over = False
@@ -129,7 +136,8 @@ class TrainRun(SessionRun):
         self._counter.bind(self.session, self.members[0])
         self._read_step()
         self._phase = _LOOK
-        self._now = None  # a step that was lost with its session
+        self._now = self._resume = None  # a step that was lost with its session
+        self._start = self.step
         if self.started:
             self._go_on(before)
             if self.model.stop_training:
@@ -175,9 +183,10 @@ class TrainRun(SessionRun):
 
     def before_step(self, run_context: Any) -> Any:
         self.carry()
-        now = self._now = self._steps.step_of(run_context.original_args.fetches)
+        run = self._steps.run_of(run_context.original_args.fetches)
+        now = self._now = run.step
         if now is None:
-            return None
+            return self._before_update(run.update, run_context) if run.update else None
         counter = self._counter
         follows = self._phase is _FOLLOW and not counter.stale
         if now is self._plain and follows and counter.exact and not self._feeds:
@@ -194,13 +203,38 @@ class TrainRun(SessionRun):
                 self._phase = _OPEN
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
-        self._fetch, self._adds = self._plan.fetch_of(now, counter)
+        feed_dict = run_context.original_args.feed_dict
+        self._fetch, self._adds = self._plan.fetch_of(now, counter, feed_dict)
         has_batch_events = self._batch_begin or self._batch_end
-        self._plain = now if self._adds and not has_batch_events else None
-        if self._feeds:
-            rates.check_feeds(self._feeds, run_context.original_args.feed_dict)
-            return self._fetch.arguments._replace(feed_dict=self._feeds.feed_dict())
-        return self._fetch.arguments
+        is_plain = self._adds and not has_batch_events and self._plan.is_fixed(now)
+        self._plain = now if is_plain else None
+        return self._with_rates(self._fetch.arguments, now, feed_dict)
+
+    def _with_rates(self, arguments: Any, run: Step, feed_dict: Any) -> Any:
+        """The arguments of a run that updates variables, with the rates fed."""
+        if not self._feeds:
+            return arguments
+        rates.check_feeds(self._feeds, feed_dict)
+        for tensor in self._feeds:
+            self._fed_rates[tensor.name] = tensor.op in run.ops or self._fed_rates.get(
+                tensor.name, False
+            )
+        return arguments._replace(feed_dict=self._feeds.feed_dict())
+
+    def _before_update(self, update: Step, run_context: Any) -> Any:
+        """A run updates variables and moves no step: its epoch has begun, too."""
+        if self._phase is _WAIT:
+            return None
+        if self._phase is not _FOLLOW or self._counter.stale:
+            self.session = run_context.session
+            self._look()
+        self._resume, self._phase = self._phase, _OPEN
+        feed_dict = run_context.original_args.feed_dict
+        self._between = self._plan.fetch_between(update, feed_dict)
+        arguments = tf.compat.v1.train.SessionRunArgs(None)
+        if self._between is not None:
+            arguments = self._between.arguments
+        return self._with_rates(arguments, update, feed_dict)
 
     def _note_feed(self, run_context: Any) -> None:
         value = rates.fed_by_loop(self._fed_rate, run_context.original_args.feed_dict)
@@ -224,8 +258,15 @@ class TrainRun(SessionRun):
         if not waits and not self._clock.is_open:
             self._epochs.begin(self.step, self.session)
 
+    def _after_update(self) -> None:
+        if self._between is not None:
+            self._logs.update(self._between.unpack(self.results))
+        self._phase, self._resume = self._resume or _LOOK, None
+
     def after_step(self, run_context: Any) -> None:
         if self._now is None:
+            if self._resume is not None:
+                self._after_update()
             return
         before = self.step
         if self._now is self._plain and not self._counter.stale:
@@ -315,6 +356,12 @@ class TrainRun(SessionRun):
         self._state.keeper.end(self._state, cut_short=short and not stopped)
 
     def _end_epoch(self) -> None:
+        # A run between two steps is not missing after a single step.
+        if not self._checked and self.step > self._start + 1:
+            self._checked = True
+            missing = [key for key in self.metrics if key not in self._logs.current]
+            monitors.check_values(self.config, missing, list(self._logs.current))
+        monitors.check_rates(self._fed_rates)
         self._epochs.end()
         self._check_outside()
 

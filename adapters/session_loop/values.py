@@ -34,26 +34,3 @@ def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in result.items()
         if key != "global_step"
     }
-
-
-class RunningMean:
-    """A weighted mean that is updated step by step, in single precision.
-
-    Keras keeps the loss of an epoch in a `Mean` metric of float32 weighted by the
-    batch size; the same arithmetic gives the same digits.
-    """
-
-    __slots__ = ("_count", "_total")
-
-    def __init__(self, total: float = 0.0, count: float = 0.0) -> None:
-        self._total, self._count = np.float32(total), np.float32(count)
-
-    def update(self, value: float, weight: float = 1.0) -> float:
-        """Adds a value and returns the mean so far."""
-        self._total += np.float32(value) * np.float32(weight)
-        self._count += np.float32(weight)
-        return float(self._total / self._count) if self._count else 0.0
-
-    def state(self) -> tuple[float, float]:
-        """Sum and weight so far, from which another mean may go on."""
-        return float(self._total), float(self._count)

@@ -1,9 +1,9 @@
 """The `hookbridge` command.
 
 Reading order: `command`, `streams`, `parser`, then the sub-commands: `demo`, `explain`,
-`migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `cluster`, `jobs` (`train`,
-`evaluate` and `predict`) with `job_flags` and `job_process`, `docs` and
-`completion`.
+`migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `record`, `compare`, `cluster`,
+`jobs` (`train`, `evaluate` and `predict`) with `job_flags` and `job_process`, and
+`docs`.
 """
 
 from __future__ import annotations

@@ -27,18 +27,15 @@ COMMANDS = {
     "predict": "hookbridge.cli.jobs:PREDICT",
     "run": "hookbridge.cli.run",
     "doctor": "hookbridge.cli.doctor",
+    "record": "hookbridge.cli.record",
+    "compare": "hookbridge.cli.compare",
     "cluster": "hookbridge.cli.cluster",
     "explain": "hookbridge.cli.explain",
     "migrate scan": "hookbridge.cli.migrate_scan",
     "migrate rewrite": "hookbridge.cli.migrate_rewrite",
     "docs": "hookbridge.cli.docs",
-    "completion": "hookbridge.cli.completion",
 }
 
-USAGE_ERROR = 2
-INTERRUPTED = 130
-# A shell's exit code if a reader such as `head` has gone: 128 plus SIGPIPE.
-READER_GONE = 141
 _HELP = ("-h", "--help", "help")
 
 
@@ -50,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
-        return READER_GONE
+        return exit_codes.READER_GONE
     except OSError as e:
         if e.errno != errno.ENOSPC or e.filename is not None:
             raise
@@ -120,13 +117,13 @@ def _run(name: str, words: list[str]) -> int | Callable[[], int]:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
-        return INTERRUPTED
+        return exit_codes.INTERRUPTED
 
 
 def _complain(message: str) -> int:
     """Prints the message on stderr as one line, without its line breaks."""
     print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
-    return USAGE_ERROR
+    return exit_codes.USAGE
 
 
 def versions() -> str:
@@ -140,11 +137,14 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
     modules = {name: pkgutil.resolve_name(COMMANDS[name]) for name in names}
     return "\n".join(
         [
-            *("usage: hookbridge COMMAND [--flag=value ...]", ""),
-            *("TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.", ""),
+            "usage: hookbridge COMMAND [--flag=value ...]",
+            "",
+            "TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.",
+            "",
             "commands:",
             *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
-            *("", "`hookbridge COMMAND --help` lists the flags of a command; those"),
+            "",
+            "`hookbridge COMMAND --help` lists the flags of a command; those",
             "with results have --format=json, the others print what they make or run.",
             "`hookbridge --version` prints what a report of a fault needs.",
         ]

@@ -32,7 +32,7 @@ def run(values: Values) -> int:
     """Runs the demo; returns 1 if a guest did not see the documented events."""
     fields = {name: getattr(values, name) for name in FIELDS}
     if values.local:
-        fields["num_workers"] = 0
+        fields["num_trainers"] = 0
     settings = DemoSettings(**fields)
     settings.check()
     from hookbridge.cli.command import main

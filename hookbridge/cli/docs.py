@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import names
+from hookbridge.ground.package_files import files_below, of_wheel
 from hookbridge.ground.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
 USAGE = "[PAGE[#HEADING]]"
 EXAMPLE = "hookbridge docs hook-support.md#why-a-hook-is-refused"
 NOTE = "Without PAGE it prints the list of pages."
-# A link to docs/; a wheel has the pages themselves.
-FOLDER = Path(__file__).parent / "pages"
+FOLDER = of_wheel("hookbridge.cli", "pages", in_checkout="docs")
 
 
 def define_flags(parser: Parser) -> None:
@@ -28,9 +27,8 @@ def run(values: Values) -> int:
     place = values.page or "index.md"
     page, _, heading = place.removeprefix("docs/").partition("#")
     page = f"{page.removesuffix('.md')}.md"
-    pages = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md")]
-    _check("page", page, pages)
-    lines = (FOLDER / page).read_text("utf-8").splitlines()
+    _check("page", page, list(files_below(FOLDER, ".md")))
+    lines = FOLDER.joinpath(*page.split("/")).read_text("utf-8").splitlines()
     if heading:
         _check("heading", heading, [anchor(lines[at]) for at in _headings(lines)])
         lines = _section(lines, heading)

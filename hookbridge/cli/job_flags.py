@@ -38,7 +38,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
     "cluster": {
         "num_towers": ("GPUs, or else CPUs, of a process that share each batch.", None),
         "batch_per_tower": ("Each tower gets a batch of its own.", None),
-        "num_workers": ("Processes that train, where no TF_CONFIG says it.", None),
+        "num_workers": ("Workers beside the chief, where no TF_CONFIG says it.", None),
         "num_ps": ("Parameter servers, where no TF_CONFIG says it.", None),
         "sync": ("The workers make one update together.", None),
     },
@@ -51,7 +51,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
 }
 # The flags of a command that reads data with the newest checkpoint, besides its files.
 _READING = ("loop", "header_lines", "bad_rows", "eval_batch_size", "model_dir", "seed")
-_LEAST = {"header_lines": 0, "num_ps": 0, "seed": 0}
+_LEAST = {"header_lines": 0, "num_ps": 0, "num_workers": 0, "seed": 0}
 # What gcloud's AI Platform and programs written for it call them.
 _ALIASES = {
     "model_dir": ("job_dir",),

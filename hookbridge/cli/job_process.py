@@ -13,6 +13,7 @@ from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
 from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
@@ -28,6 +29,7 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Runs one command on a model definition file in this process."""
     settings = job_flags.settings_of(values)
     settings.check()
+    check_file(settings.model_def, MODELS)  # before TensorFlow is imported
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file
@@ -77,15 +79,16 @@ def run_here_or_in_cluster(
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
     settings.check()
+    check_file(settings.model_def, MODELS)
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
 
-        settings = _with_loop(settings, user_file.load_file(settings.model_def))
+        module = user_file.load_file(settings.model_def)
+        settings = _with_loop(settings, module)
     from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
-    beside = settings.num_workers - (settings.loop != "fit")  # `fit` has a coordinator
-    cluster = LocalCluster(num_workers=beside, num_ps=settings.num_ps)
+    cluster = LocalCluster(num_workers=settings.num_workers, num_ps=settings.num_ps)
     return cluster.run([sys.executable, "-m", "hookbridge", name, *values.words])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from hookbridge import errors
 from hookbridge.cli.parser import HIDDEN, Parser, Values
@@ -14,41 +15,37 @@ USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
 EXAMPLE = "hookbridge run examples/tf1_script.py"
 NOTE = (
     "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
-    "source of the program and said in one line; flags decide otherwise."
+    "source of the program and said in one line; flags decide otherwise. A program\n"
+    "may be a notebook (a.ipynb): its cells run in order."
 )
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
+    define_world(parser)
+    text = "A Python file whose `guests`, hooks and callbacks, join every training."
+    parser.flag("guests", None, text, str)
+    text = "Steps that make an epoch, for callbacks in sessions and Estimators."
+    parser.flag("steps_per_epoch", None, text, int, least=1)
+    text = "Say where the guests would join, from the source; run nothing."
+    parser.flag("dry_run", False, text)
+
+
+def define_world(parser: Parser) -> None:
+    """Defines the command line, and the flags that choose the program's TensorFlow."""
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
     parser.flag("v1", False, "TensorFlow behaves as version 1.")
     parser.flag("v2", False, "TensorFlow behaves as version 2.")
-    text = "A Python file whose `guests`, hooks and callbacks, join every training."
-    parser.flag("guests", None, text, str)
-    text = "Steps that make an epoch, for callbacks in sessions and Estimators."
-    parser.flag("steps_per_epoch", None, text, int, least=1)
     text = (
         "An installed package that means TensorFlow 1, besides those whose code does."
     )
     parser.flag("old_library", [], text)
-    text = "Say where the guests would join, from the source; run nothing."
-    parser.flag("dry_run", False, text)
 
 
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
-    from hookbridge.old_programs.run.execute import prepare
-    from hookbridge.old_programs.run.located import Launch
-
-    if not values.rest or (values.rest[0] == "-" and not values.m):
-        raise errors.InvalidArgumentError(
-            f"Received {'-' if values.rest else 'no program'}; expected a Python file, "
-            "or `-m` and the name of a module."
-        )
-    if values.v1:
-        values.refuse(["v2"], "--v1", "it is another version")
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
             f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "
@@ -61,17 +58,37 @@ def run(values: Values) -> Callable[[], int]:
         )
     if values.dry_run:
         values.refuse(("keras", "v1", "v2"), "--dry_run", "nothing is run")
+    guests = values.guests and os.path.abspath(values.guests)
+    return start(
+        values,
+        is_dry=values.dry_run,
+        guests=guests,
+        steps_per_epoch=values.steps_per_epoch,
+    )
+
+
+def start(values: Values, *, is_dry: bool = False, **options: Any) -> Callable[[], int]:
+    """Prepares a program with what joins its trainings, or tells where it would."""
+    from hookbridge.old_programs.run.execute import prepare
+    from hookbridge.old_programs.run.located import Launch
+
+    if not values.rest or (values.rest[0] == "-" and not values.m):
+        raise errors.InvalidArgumentError(
+            f"Received {'-' if values.rest else 'no program'}; expected a Python file, "
+            "or `-m` and the name of a module."
+        )
+    if values.v1:
+        values.refuse(["v2"], "--v1", "it is another version")
     launch = Launch(
         program=values.rest[0],
         arguments=tuple(values.rest[1:]),
         as_module=values.m,
         keras=int(values.keras) if values.keras else None,
         v1=True if values.v1 else False if values.v2 else None,
-        guests=values.guests and os.path.abspath(values.guests),
-        steps_per_epoch=values.steps_per_epoch,
         old_libraries=tuple(values.old_library),
+        **options,
     )
-    if values.dry_run:
+    if is_dry:
         from hookbridge.old_programs.run.dry_run import tell
 
         code = tell(launch)

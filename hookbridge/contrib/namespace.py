@@ -108,7 +108,7 @@ def resolve(source: str) -> Any:
 
 def _slim(source: str) -> Any:
     """A module of tf_slim, or a name in one."""
-    extras.check("tf_slim", "What the program uses of tf.contrib")
+    extras.check("tf_slim", user="What the program uses of tf.contrib")
     try:
         # Not by attribute: packages of tf_slim bind other modules to the names of their
         # own submodules.

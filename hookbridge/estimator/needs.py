@@ -10,14 +10,14 @@ source; `python tests/estimator/estimator_package_scan.py` prints it.
 from __future__ import annotations
 
 import pkgutil
-from pathlib import Path
 
 from hookbridge.estimator import stand_ins
 from hookbridge.ground import compat
+from hookbridge.ground.package_files import packaged
 
 # A module (or class), and the names read from it, without those of a stand-in and
 # without modules that have a line of their own.
-TABLE = Path(__file__).with_name("needs.txt")
+TABLE = packaged("hookbridge.estimator", "needs.txt")
 NEEDS = dict(line.split(": ", 1) for line in TABLE.read_text("utf-8").splitlines())
 
 

@@ -91,13 +91,12 @@ def namespaces() -> Namespaces:
 
 def _check_installed() -> None:
     version = ".".join(map(str, compat.tf_version()))
-    for module in (PACKAGE, "tf_keras"):
-        extras.check(
-            module,
-            f"`hb.estimator` on TensorFlow {version}",
-            extra="estimator",
-            way_out="TensorFlow 2.15 has Estimator built in.",
-        )
+    extras.check(
+        PACKAGE,
+        "tf_keras",
+        user=f"`hb.estimator` on TensorFlow {version}",
+        way_out="TensorFlow 2.15 has Estimator built in.",
+    )
     installed = importlib.metadata.version("tensorflow-estimator")
     if not installed.startswith("2.15."):
         raise errors.MissingExtraError(

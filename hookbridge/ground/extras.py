@@ -1,24 +1,31 @@
-"""Optional packages: each comes with an extra of `setup.py`."""
+"""Optional packages: each comes with an extra, or with a command of its own."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.ground import installed
 
 # Its name on the package index, where `hookbridge` is another project.
 DISTRIBUTION = "tf-hookbridge"
 # Module -> its distribution, and the extra that brings it.
 MODULES = {
+    "IPython": ("IPython", "notebooks"),
+    # Python lost it in 3.12; TensorFlow brings setuptools up to 2.21.
+    "distutils": ("setuptools", "distutils"),
     "tensorboard": ("tensorboard", "tensorboard"),
     "tensorflow": ("TensorFlow", "tensorflow"),
     "tensorflow_estimator": ("tensorflow-estimator", "estimator"),
-    "tf_keras": ("tf_keras", "keras2"),
     "tf_slim": ("tf_slim", "contrib"),
     "yaml": ("PyYAML", "cluster"),
 }
+# The newest tf_keras, (major, minor). Each one requires the TensorFlow of its number.
+# The newest one works with TensorFlow 2.22 and 2.23 too.
+NEWEST_TF_KERAS = (2, 21)
 
 
 def install(extra: str) -> str:
@@ -29,24 +36,55 @@ def install(extra: str) -> str:
     return f'`pip install "{DISTRIBUTION}[{extra}]"`'
 
 
-def check(
-    module: str, user: str, *, extra: str | None = None, way_out: str = ""
-) -> None:
-    """Raises unless a module is installed, which is not imported.
+def install_tf_keras() -> str:
+    """The command that installs tf_keras, and no other TensorFlow than there is.
 
-    The message begins with `user` and ends with `way_out`. It names `extra`, or else
-    the module's own extra.
+    No extra can ask for the tf_keras of the TensorFlow that is installed: pip would
+    take the newest one, and replace TensorFlow by the one that it requires.
     """
-    if importlib.util.find_spec(module) is None:
-        distribution, own = MODULES[module]
-        message = (
-            f"{user} needs {distribution}, which is not installed. Install it with "
-            f"{install(extra or own)}. {way_out}"
-        )
+    version = installed.tensorflow()
+    if version is None:
+        return install("tensorflow")
+    major, minor = min(version, NEWEST_TF_KERAS)
+    return f'`pip install --no-deps "tf_keras=={major}.{minor}.*"`'
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module could be imported; it is not."""
+    return importlib.util.find_spec(module) is not None
+
+
+def check(*modules: str, user: str, way_out: str = "") -> None:
+    """Raises unless all modules are installed, which are not imported.
+
+    The message begins with `user`, names all that are missing with the commands that
+    bring them, and ends with `way_out`.
+    """
+    missing = [module for module in modules if not is_installed(module)]
+    if missing:
+        message = f"{user} needs {absent(missing)} {way_out}"
         raise errors.MissingExtraError(message.rstrip())
+
+
+def absent(modules: Sequence[str]) -> str:
+    """Says that modules are not installed, and the commands that bring them."""
+    names, commands = [], []
+    for module in modules:
+        if module == "tf_keras":
+            names.append(module)
+            commands.append(install_tf_keras())
+        else:
+            distribution, extra = MODULES[module]
+            names.append(distribution)
+            commands.append(install(extra))
+    verb, what = ("are", "them") if len(names) > 1 else ("is", "it")
+    return (
+        f"{' and '.join(names)}, which {verb} not installed. Install {what} with "
+        f"{' and '.join(dict.fromkeys(commands))}."
+    )
 
 
 def load(module: str, user: str, *, way_out: str = "") -> Any:
     """Imports a module; see `check`."""
-    check(module, user, way_out=way_out)
+    check(module, user=user, way_out=way_out)
     return importlib.import_module(module)

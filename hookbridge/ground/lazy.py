@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def attach(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """`__getattr__` (PEP 562) of a package whose names are looked up on first use.
+def attach(
+    package: str, where: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` (PEP 562) of a package with names of this kind.
 
     Type checkers read the same names in the package's block `if TYPE_CHECKING:`;
     tests/test_public_api.py holds both together.
@@ -19,7 +21,8 @@ def attach(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
         the package that the module is in.
 
     Returns:
-      The function. It raises AttributeError, with the public names, for any other.
+      The two functions. The first raises AttributeError, with the public names, for
+      any other name; the second lists the public names and Python's own.
     """
 
     def getattr_(name: str) -> Any:
@@ -33,4 +36,8 @@ def attach(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
             return vars(module)[name]
         return importlib.import_module(f"{where[name]}.{name}")
 
-    return getattr_
+    def dir_() -> list[str]:
+        own = vars(importlib.import_module(package))
+        return sorted({*where, *(name for name in own if name.startswith("__"))})
+
+    return getattr_, dir_

@@ -25,6 +25,7 @@ PAGES = {
     "model definition file": "docs/examples.md",
     "model in a session": "docs/callbacks-in-sessions.md#what-selfmodel-is",
     "parameter servers": "docs/parameter-server.md",
+    "reference runs": "docs/reference-runs.md",
     "several workers": "docs/multi-worker.md",
     "towers": "docs/towers.md",
     "v1 graph in fit": "docs/graph-fit.md",

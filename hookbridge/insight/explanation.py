@@ -12,7 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.record import Guest, records
-from hookbridge.adapters.multi_worker.host import is_of_chief
+from hookbridge.adapters.multi_worker.worker_step import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
 from hookbridge.adapters.parameter_server import refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard

@@ -164,7 +164,7 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
             optimizer = v1.train.GradientDescentOptimizer(RATE)
             sync = []
             if kind == "sync":
-                workers = cluster.num_workers
+                workers = cluster.num_replicas
                 optimizer = v1.train.SyncReplicasOptimizer(optimizer, workers, workers)
                 sync = [optimizer.make_session_run_hook(cluster.is_chief)]
             train_op = optimizer.minimize(loss, step)

@@ -112,7 +112,7 @@ def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
 @pytest.mark.one_tensorflow
 def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
     _, _, directory = default_run
-    settings = DemoSettings(num_workers=0, model_dir=str(directory))
+    settings = DemoSettings(num_trainers=0, model_dir=str(directory))
     runs = [
         Run(loop, TITLES[loop][0], directory / loop, accounts(directory / loop))
         for loop in LOOPS

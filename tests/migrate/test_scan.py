@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from migrate_command import Output, command
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.scanning.findings import Finding
+from hookbridge.old_programs.scanning.findings import CODES, Finding
 
 ONE_TENSORFLOW = True
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def scan_text(tmp_path: Path, text: str, **options: str) -> list[Finding]:
@@ -89,16 +91,8 @@ def test_guest_classes_are_followed_across_files(tmp_path: Path) -> None:
         "kind": "hook",
         "methods": ["begin", "before_run", "after_run"],
         "adds_ops": True,
-        "fetches": True,
-        "feeds": True,
-        "uses_session": False,
-        "stops": True,
-        "by_name": True,
-        "counts": True,
-        "writes_files": False,
     }
-    assert found["Faster"].details["uses_session"]
-    assert found["Stop"].details["writes_files"]
+    assert not found["Faster"].details["adds_ops"]
 
 
 def test_cells_of_a_notebook(tmp_path: Path) -> None:
@@ -150,6 +144,64 @@ def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
     for words in (["scan"], ["mend", tmp_path], ["scan", tmp_path / "no.py"]):
         done = command(capsys, *words)
         assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+SECTIONS = dict(
+    re.findall(
+        r"^## ([^\n]+)\n\n(.*?)(?=^## |\Z)",
+        (ROOT / "docs" / "codes.md").read_text("utf-8"),
+        re.M | re.S,
+    )
+)
+# They follow from several files, an installed package, and a rewrite.
+WITHOUT_PROGRAM = ("V1_FILE", "OLD_LIBRARY", "STEPS_PER_EPOCH", "UNREAD")
+
+
+def test_each_code_has_a_section() -> None:
+    assert list(SECTIONS) == [*CODES, "UNREAD"]
+    for name, code in CODES.items():
+        said = " ".join(SECTIONS[name].split())
+        assert said.startswith(f"`{code.verdict}`. {code.message}")
+        assert not code.run or f"`hookbridge run` {code.run}." in said
+        assert ("```text" in said) == (name not in WITHOUT_PROGRAM)
+
+
+@pytest.mark.parametrize("name", [n for n in CODES if n not in WITHOUT_PROGRAM])
+def test_the_program_of_a_code_has_its_finding(name: str, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```text\n(.*?)```", SECTIONS[name], re.S)
+    assert name in [finding.code for finding in scan_text(tmp_path, program)]
+
+
+def test_a_commit_is_stopped_with_the_place(tmp_path: Path) -> None:
+    """In an empty repository, by the entry of the hook for pre-commit."""
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    script = tmp_path / ".git" / "hooks" / "pre-commit"
+    entry = hook["entry"].replace("hookbridge", f"{sys.executable} -m hookbridge", 1)
+    names = "$(git diff --cached --name-only --diff-filter=d)"
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+        return subprocess.run(
+            ["git", *who, *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+    git("init", "--quiet")
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(f"#!/bin/sh\nexec {entry} {names}\n")
+    script.chmod(0o755)
+    program = tmp_path / "program.py"
+    program.write_text("import tensorflow as tf\n\nx = tf.placeholder(tf.float32)\n")
+    git("add", "program.py")
+    stopped = git("commit", "--message=first")
+    assert stopped.returncode == 1
+    assert "program.py:3  V1_NAME  tf.placeholder" in stopped.stdout + stopped.stderr
+    program.write_text("import tensorflow as tf\n\nx = tf.constant(1.0)\n")
+    git("add", "program.py")
+    assert git("commit", "--message=first").returncode == 0
 
 
 def test_neither_tensorflow_nor_a_terminal_with_all_letters_is_needed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -11,9 +12,9 @@ import pytest
 from launching import PROGRAMS, ROOT
 
 from hookbridge.cli import main
-from hookbridge.ground import compat
+from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.target import table
+from hookbridge.old_programs.names.target import NEWEST, table
 from hookbridge.old_programs.scanning import doctor
 
 SOURCE = """\
@@ -89,6 +90,30 @@ def test_packages_that_fail_together_are_named_with_the_command() -> None:
     assert 'pip install "protobuf<7"' in trouble
     assert not compat.known_troubles({"tensorflow": "2.20.0", "protobuf": "6.33.6"})
     assert not compat.known_troubles({"tensorflow": "2.21.0", "protobuf": "7.34.2"})
+
+
+def test_packages_that_are_missing_are_named_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the program needs beside TensorFlow, and what it imports itself."""
+    file = tmp_path / "old.py"
+    file.write_text(
+        "import distutils.version\n"
+        "import tensorflow as tf\n"
+        "tf.estimator.Estimator(None)\n"
+    )
+    find = importlib.util.find_spec
+    gone = ("tensorflow_estimator", "tf_keras", "distutils")
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in gone else find(name)
+    )
+    monkeypatch.delitem(sys.modules, "distutils", raising=False)
+    monkeypatch.setattr(installed, "tensorflow", lambda: (2, 22))
+    said = " ".join(doctor.as_text(doctor.diagnose([file], NEWEST)).split())
+    assert "needs tensorflow-estimator and tf_keras, which are not installed." in said
+    assert 'pip install "tf-hookbridge[estimator]"' in said
+    assert 'pip install --no-deps "tf_keras==2.21.*"' in said
+    assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,21 @@ LINE = JOB.count("\n") + 3
 # A file -> the message.
 FILES = {
     "def custom_model(:\n": "'job.py', line 1, raised SyntaxError",
-    "import os\nimport nothing_there\n": "'job.py', line 2, raised",
+    "import os\nimport nothing_there\nmodel_fn = 1\n": "'job.py', line 2, raised",
     "": "neither `custom_model` nor `model_fn`",
-    JOB.replace("def loss", "def los"): "Received `loss=None`; expected a function",
-    JOB.replace("def opt", "def op"): "`optimizer=None`",
-    JOB.replace("def dataset", "def data"): "nothing about its data",
+    JOB.replace("def loss", "def los"): "nothing looks for `los`; expected `loss`.",
+    JOB.replace("def loss", "def _loss"): "Received `loss=None`; expected a function",
+    JOB.replace("def optimizer", "def opt"): "`optimizer=None`",
+    JOB.replace("def dataset_fn", "def rows"): "nothing about its data",
+    f"{JOB}\n\ndef callback():\n    return []\n": "`callback`; expected `callbacks`.",
+    f"{JOB}\n\ndef hook():\n    return []\n": "looks for `hook`; expected `hooks`.",
+    f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing looks for `guest`; expected",
+    f"{JOB}\n\nmodel = custom_model()\nmodel.fit([[1.0]], [1.0])\n": (
+        f"job.py, line {LINE + 1}: to import the file would run `model.fit(...)`; exp"
+    ),
+    "hooks = []\nraise SystemExit('it was run')\n": (
+        "has no `custom_model` or `model_fn`, so it was not run; it has `hooks`."
+    ),
 }
 # A function that replaces one of the good file, or is added -> the message.
 FUNCTIONS = {
@@ -87,6 +97,7 @@ FLAGS = {
     "--model_dir=": "no --model_dir",
     "--sync": "--sync with --loop=fit",
     "--num_workers=2": "--num_workers=2 and --num_ps=0",
+    "--num_ps=1": "--num_ps=1 and --num_workers=0",
     "--num_towers=3 --train_batch_size=3": "CPU:1; expected /device:CPU:0, /device:C",
     "--num_towers=2 --train_batch_size=3": "--train_batch_size=3 and --num_towers=2",
     "--train_files=no.csv": "'no.csv', which does not exist",

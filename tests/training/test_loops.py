@@ -25,7 +25,11 @@ from hookbridge.jobs.training.user_file import load_file
 LOOPS = ("fit", "towers", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
 EPOCHS = 6  # the stopper ends the training after the third
-SERVERS = ("--num_workers=2", "--num_ps=1")
+# Two processes train; the chief of `fit` only coordinates.
+SERVERS = {
+    "fit": ("--num_workers=2", "--num_ps=1"),
+    "towers": ("--num_workers=1", "--num_ps=1"),
+}
 CLUSTERS = [
     "fit with servers",
     pytest.param("towers with servers", marks=pytest.mark.one_tensorflow),
@@ -167,7 +171,7 @@ def test_the_listing_runs_as_it_stands(
     else:
         sync = ("--sync",) if "towers" in loop else ()
         kind = loop.partition(" ")[0]
-        run = job.train(kind, *SERVERS, *sync, data="whole", model=loop)
+        run = job.train(kind, *SERVERS[kind], *sync, data="whole", model=loop)
     versions, rates = run.values("version"), run.values("rate")
     assert max(versions) >= 10  # it does not begin again in each epoch
     assert {tuple(names) for names in run.values("summary")} == {("accuracy", "loss")}
@@ -201,7 +205,7 @@ def test_a_fit_of_keras_3_with_servers_is_refused(
     done = hookbridge(
         fork_server,
         *("train", f"--model_def={ROOT}/examples/digits_keras.py", "--loop=fit"),
-        *("--num_ps=1", "--epochs=1", "--header_lines=1"),
+        *("--num_workers=1", "--num_ps=1", "--epochs=1", "--header_lines=1"),
         *(f"--model_dir={tmp_path}", f"--train_files={DIGITS}"),
         TF_USE_LEGACY_KERAS="0",
         TF_CONFIG="{}",  # it has no cluster, so the flags say it

@@ -70,9 +70,15 @@ def test_the_end_of_the_data_is_no_step(
     job, folder = tmp_path / "job.py", tmp_path / "model"
     job.write_text(JOB + ENDS_EARLY)
     words = [str(job), "--loop=fit", f"--model_dir={folder}", "--train_steps=9"]
-    for step in (3, 6):
+    for step, said in [
+        (3, "trained to step 3 with "),
+        (6, "trained to step 6 (from step 3) with "),
+        (9, "trained to step 9 (from step 6) with "),
+        (9, f"nothing was left to train: {folder} is at step 9, and the training ends"),
+    ]:
         assert main(["train", *words]) == 0
-        assert f"trained to step {step} " in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert said in out and f"global_step={step}" in out
 
 
 NOTES_STEPS = """

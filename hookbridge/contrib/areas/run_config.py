@@ -9,9 +9,14 @@ from hookbridge.estimator import revive
 # Attributes that do not change `uid`, as in TensorFlow 1. The name is private, but
 # programs with a `uid` of their own read it.
 _DEFAULT_UID_WHITE_LIST = (
-    *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps"),
-    *("save_checkpoints_secs", "session_config", "keep_checkpoint_max"),
-    *("keep_checkpoint_every_n_hours", "log_step_count_steps"),
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "save_checkpoints_secs",
+    "session_config",
+    "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "log_step_count_steps",
 )
 
 

@@ -25,13 +25,13 @@ from hookbridge.ground.compat.objects import session_config as session_config
 from hookbridge.ground.compat.objects import variable_handle as variable_handle
 from hookbridge.ground.compat.objects import withdraw_stop as withdraw_stop
 from hookbridge.ground.compat.objects import worker_specs as worker_specs
-from hookbridge.ground.compat.versions import KERAS_2 as KERAS_2
 from hookbridge.ground.compat.versions import LAST_WITH_KERAS2 as LAST_WITH_KERAS2
 from hookbridge.ground.compat.versions import (
     installed_tf_version as installed_tf_version,
 )
 from hookbridge.ground.compat.versions import installed_versions as installed_versions
 from hookbridge.ground.compat.versions import is_keras3 as is_keras3
+from hookbridge.ground.compat.versions import keras_2 as keras_2
 from hookbridge.ground.compat.versions import keras_flavours as keras_flavours
 from hookbridge.ground.compat.versions import known_troubles as known_troubles
 from hookbridge.ground.compat.versions import tell_of_troubles as tell_of_troubles

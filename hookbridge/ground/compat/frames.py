@@ -60,6 +60,14 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "the loss and the saver that a `model_fn` returned",
         ),
     ),
+    "estimator_data": (
+        PrivateFrame(
+            "tensorflow_estimator.python.estimator.estimator"
+            ":Estimator._train_model_default",
+            ("features", "labels"),
+            "the names of an Estimator's features, which are in no graph",
+        ),
+    ),
     "evaluate_once": (
         PrivateFrame(
             "tensorflow.python.training.evaluation:_evaluate_once",
@@ -76,11 +84,13 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
     ),
     "graph_fit_arrays": _of_keras_2(
         "training_arrays_v1:model_iteration",
-        *("aggregator", "step", "batch_end"),
+        "aggregator",
+        "step",
+        "batch_end",
         why=_AVERAGES,
     ),
     "graph_fit_generator": _of_keras_2(
-        "training_generator_v1:model_iteration", *("aggregator", "step"), why=_AVERAGES
+        "training_generator_v1:model_iteration", "aggregator", "step", why=_AVERAGES
     ),
     # The model is looked for as the first argument, whatever its name is.
     **{

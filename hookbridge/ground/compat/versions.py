@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import platform
-import re
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -13,29 +12,21 @@ from typing import Any
 from absl import logging
 
 from hookbridge.errors import MissingExtraError
-from hookbridge.ground import extras
+from hookbridge.ground import extras, installed
 
-# The way out, in messages about what Keras 3 cannot do.
-KERAS_2 = (
-    "`tf_keras` (pip install tf_keras), which is `tf.keras` as well if "
-    "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
-)
 # The last TensorFlow, (major, minor), whose `tf.keras` is Keras 2 by itself.
 LAST_WITH_KERAS2 = (2, 15)
-# Distributions that hold the package `tensorflow`.
-_TENSORFLOWS = (
-    *("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-intel"),
-    *("tensorflow-macos", "tensorflow-rocm", "tf-nightly-cpu", "intel-tensorflow"),
-)
 # (TensorFlow, package, its first version that fails, what fails).
 _TROUBLES = (
     (
-        *((2, 20), "protobuf", (7, 0)),
+        (2, 20),
+        "protobuf",
+        (7, 0),
         "`tf.io.write_graph`, and with it `CheckpointSaverHook`, ends in a TypeError",
     ),
 )
 _PACKAGES = (
-    *_TENSORFLOWS,
+    *installed.TENSORFLOWS,
     "keras",
     "keras-nightly",
     "tf_keras",
@@ -47,30 +38,31 @@ _PACKAGES = (
 )
 
 
+def keras_2() -> str:
+    """The way out, in messages about what Keras 3 cannot do."""
+    return (
+        f"`tf_keras` ({extras.install_tf_keras().strip('`')}), which is `tf.keras` as "
+        "well if TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
+    )
+
+
 @functools.cache
 def tf_version() -> tuple[int, int]:
     """The running TensorFlow's `(major, minor)`."""
     import tensorflow as tf
 
-    return _major_minor(tf.__version__)
+    return installed.major_minor(tf.__version__)
 
 
 def installed_tf_version() -> tuple[int, int]:
     """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported."""
-    for name in _TENSORFLOWS:
-        try:
-            return _major_minor(metadata.version(name))
-        except metadata.PackageNotFoundError:
-            continue
-    raise MissingExtraError(
-        f"TensorFlow is not installed. Install it with {extras.install('tensorflow')}."
-    )
-
-
-def _major_minor(version: str) -> tuple[int, int]:
-    match = re.match(r"(\d+)\.(\d+)", version)
-    assert match is not None
-    return int(match[1]), int(match[2])
+    version = installed.tensorflow()
+    if version is None:
+        raise MissingExtraError(
+            "TensorFlow is not installed. Install it with "
+            f"{extras.install('tensorflow')}."
+        )
+    return version
 
 
 def installed_versions() -> dict[str, str]:
@@ -93,13 +85,13 @@ def known_troubles(versions: Mapping[str, str]) -> list[str]:
     Each text names the packages and the command that mends it. `versions` has the form
     of `installed_versions`.
     """
-    name = next((name for name in _TENSORFLOWS if name in versions), None)
+    name = next((name for name in installed.TENSORFLOWS if name in versions), None)
     troubles = []
     for tensorflow, package, first, what in _TROUBLES:
         version = versions.get(package)
-        if name is None or version is None or _major_minor(version) < first:
+        if name is None or version is None or installed.major_minor(version) < first:
             continue
-        if _major_minor(versions[name]) == tensorflow:
+        if installed.major_minor(versions[name]) == tensorflow:
             bound = f'"{package}<{first[0]}"'
             troubles.append(
                 f"{name} {versions[name]} with {package} {version}: {what}; "

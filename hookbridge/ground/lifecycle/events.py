@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, NamedTuple, get_args
 
 from hookbridge import errors
@@ -48,105 +47,189 @@ class Delivery(NamedTuple):
     number: int | None = None
 
 
-def _events(guest: Guest, table: str) -> tuple[Event, ...]:
-    """Reads `event > counterpart` (or `> none: why`), then `native` and `bridged`."""
-    # A line that goes on is indented once more.
-    text = table.strip().replace("\n        ", " ")
-    events = []
-    for row in re.split(r"\n(?=\w)", text):
-        head, native, bridged = row.split("\n    ")
-        name, other = head.split(" > ")
-        is_none = other.startswith("none: ")
-        why = other.removeprefix("none: ") if is_none else ""
-        counterpart = None if is_none else other
-        events.append(Event(name, guest, native, bridged, counterpart, why))
-    return tuple(events)
-
-
-HOOK_EVENTS = _events(
-    "hook",
-    """
-begin > set_model
-    the session, once, before it exists; the graph may still grow
-    once per `fit`, when the first step is built and has not run
-after_create_session > on_train_begin
-    the session, once it exists and after each recovery; the graph is final
-    right after `begin`, with the live session
-before_run > on_train_batch_begin
-    the session, before every `run`, whatever it fetches
-    before every execution of the train function
-after_run > on_train_batch_end
-    the session, after every `run`, with the values asked for
-    after that execution, with its values
-end > on_train_end
-    the session, once, at a clean end only
-    at the end of `fit`, at a clean end only; tensors of the step are those of the
-        last step
-""",
+HOOK_EVENTS = (
+    Event(
+        "begin",
+        "hook",
+        native="the session, once, before it exists; the graph may still grow",
+        bridged="once per `fit`, when the first step is built and has not run",
+        counterpart="set_model",
+    ),
+    Event(
+        "after_create_session",
+        "hook",
+        native=(
+            "the session, once it exists and after each recovery; the graph is final"
+        ),
+        bridged="right after `begin`, with the live session",
+        counterpart="on_train_begin",
+    ),
+    Event(
+        "before_run",
+        "hook",
+        native="the session, before every `run`, whatever it fetches",
+        bridged="before every execution of the train function",
+        counterpart="on_train_batch_begin",
+    ),
+    Event(
+        "after_run",
+        "hook",
+        native="the session, after every `run`, with the values asked for",
+        bridged="after that execution, with its values",
+        counterpart="on_train_batch_end",
+    ),
+    Event(
+        "end",
+        "hook",
+        native="the session, once, at a clean end only",
+        bridged=(
+            "at the end of `fit`, at a clean end only; tensors of the step are those "
+            "of the last step"
+        ),
+        counterpart="on_train_end",
+    ),
 )
-CALLBACK_EVENTS = _events(
-    "callback",
-    """
-set_model > begin
-    `fit`, `evaluate` or `predict`, first of all, with the model
-    before training, with the live model
-set_params > none: no hook event carries the run's parameters: built from
-        `as_hooks(...)`
-    `fit`, `evaluate` or `predict`, after `set_model`
-    before training, when the graph is complete
-on_train_begin > after_create_session
-    `fit`, once, before the first epoch
-    once the session exists: weights can be read
-on_epoch_begin > none: a session has no epochs: made from the global step and
-        `steps_per_epoch`
-    `fit`, before the first batch of an epoch
-    before the first step of an epoch; a resumed run starts at its own epoch
-on_train_batch_begin > before_run
-    `fit`, before every execution of the train function
-    before a run that is a training step, and before no other run
-on_train_batch_end > after_run
-    `fit`, after that execution, with logs
-    after a run that moved the global step, with logs
-on_batch_begin > before_run
-    an alias that `on_train_batch_begin` calls, in either loop
-    an alias that `on_train_batch_begin` calls, in either loop
-on_batch_end > after_run
-    an alias that `on_train_batch_end` calls, in either loop
-    an alias that `on_train_batch_end` calls, in either loop
-on_epoch_end > none: a session has no epochs: made from the global step and
-        `steps_per_epoch`
-    `fit`, after the last batch of an epoch and its validation
-    after the last step of an epoch, partial or not, and its validation
-on_train_end > end
-    `fit`, once, at a clean end only
-    once, at a clean end only, while the session is open
-on_test_begin > after_create_session
-    `evaluate`, or `fit` before a validation
-    once the evaluation's session exists, or before a validation
-on_test_batch_begin > before_run
-    `evaluate`, before every batch
-    before every run of an evaluation
-on_test_batch_end > after_run
-    `evaluate`, after every batch, with logs
-    after every run of an evaluation, with logs
-on_test_end > end
-    `evaluate`, at a clean end, with logs
-    at a clean end of an evaluation or validation, with logs
-on_predict_begin > after_create_session
-    `predict`, once
-    once the prediction's session exists
-on_predict_batch_begin > before_run
-    `predict`, before every batch
-    before every run of a prediction
-on_predict_batch_end > after_run
-    `predict`, after every batch, with `outputs`
-    after every run of a prediction, with `outputs`
-on_predict_end > end
-    `predict`, at a clean end
-    at a clean end of a prediction
-""",
+CALLBACK_EVENTS = (
+    Event(
+        "set_model",
+        "callback",
+        native="`fit`, `evaluate` or `predict`, first of all, with the model",
+        bridged="before training, with the live model",
+        counterpart="begin",
+    ),
+    Event(
+        "set_params",
+        "callback",
+        native="`fit`, `evaluate` or `predict`, after `set_model`",
+        bridged="before training, when the graph is complete",
+        counterpart=None,
+        why_none=(
+            "no hook event carries the run's parameters: built from `as_hooks(...)`"
+        ),
+    ),
+    Event(
+        "on_train_begin",
+        "callback",
+        native="`fit`, once, before the first epoch",
+        bridged="once the session exists: weights can be read",
+        counterpart="after_create_session",
+    ),
+    Event(
+        "on_epoch_begin",
+        "callback",
+        native="`fit`, before the first batch of an epoch",
+        bridged=(
+            "before the first step of an epoch; a resumed run starts at its own epoch"
+        ),
+        counterpart=None,
+        why_none=(
+            "a session has no epochs: made from the global step and `steps_per_epoch`"
+        ),
+    ),
+    Event(
+        "on_train_batch_begin",
+        "callback",
+        native="`fit`, before every execution of the train function",
+        bridged="before a run that is a training step, and before no other run",
+        counterpart="before_run",
+    ),
+    Event(
+        "on_train_batch_end",
+        "callback",
+        native="`fit`, after that execution, with logs",
+        bridged="after a run that moved the global step, with logs",
+        counterpart="after_run",
+    ),
+    Event(
+        "on_batch_begin",
+        "callback",
+        native="an alias that `on_train_batch_begin` calls, in either loop",
+        bridged="an alias that `on_train_batch_begin` calls, in either loop",
+        counterpart="before_run",
+    ),
+    Event(
+        "on_batch_end",
+        "callback",
+        native="an alias that `on_train_batch_end` calls, in either loop",
+        bridged="an alias that `on_train_batch_end` calls, in either loop",
+        counterpart="after_run",
+    ),
+    Event(
+        "on_epoch_end",
+        "callback",
+        native="`fit`, after the last batch of an epoch and its validation",
+        bridged="after the last step of an epoch, partial or not, and its validation",
+        counterpart=None,
+        why_none=(
+            "a session has no epochs: made from the global step and `steps_per_epoch`"
+        ),
+    ),
+    Event(
+        "on_train_end",
+        "callback",
+        native="`fit`, once, at a clean end only",
+        bridged="once, at a clean end only, while the session is open",
+        counterpart="end",
+    ),
+    Event(
+        "on_test_begin",
+        "callback",
+        native="`evaluate`, or `fit` before a validation",
+        bridged="once the evaluation's session exists, or before a validation",
+        counterpart="after_create_session",
+    ),
+    Event(
+        "on_test_batch_begin",
+        "callback",
+        native="`evaluate`, before every batch",
+        bridged="before every run of an evaluation",
+        counterpart="before_run",
+    ),
+    Event(
+        "on_test_batch_end",
+        "callback",
+        native="`evaluate`, after every batch, with logs",
+        bridged="after every run of an evaluation, with logs",
+        counterpart="after_run",
+    ),
+    Event(
+        "on_test_end",
+        "callback",
+        native="`evaluate`, at a clean end, with logs",
+        bridged="at a clean end of an evaluation or validation, with logs",
+        counterpart="end",
+    ),
+    Event(
+        "on_predict_begin",
+        "callback",
+        native="`predict`, once",
+        bridged="once the prediction's session exists",
+        counterpart="after_create_session",
+    ),
+    Event(
+        "on_predict_batch_begin",
+        "callback",
+        native="`predict`, before every batch",
+        bridged="before every run of a prediction",
+        counterpart="before_run",
+    ),
+    Event(
+        "on_predict_batch_end",
+        "callback",
+        native="`predict`, after every batch, with `outputs`",
+        bridged="after every run of a prediction, with `outputs`",
+        counterpart="after_run",
+    ),
+    Event(
+        "on_predict_end",
+        "callback",
+        native="`predict`, at a clean end",
+        bridged="at a clean end of a prediction",
+        counterpart="end",
+    ),
 )
 
+HOOK_METHODS = tuple(event.name for event in HOOK_EVENTS)
 EVENTS: dict[str, Event] = {e.name: e for e in (*HOOK_EVENTS, *CALLBACK_EVENTS)}
 
 # A host never calls these methods: the method named here calls them.

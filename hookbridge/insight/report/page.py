@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from string import Template
 
-_TEMPLATE = Path(__file__).with_name("page.html")
+from hookbridge.ground.package_files import packaged
+
+_TEMPLATE = packaged("hookbridge.insight.report", "page.html")
 
 
 def page(title: str, body: Iterable[str]) -> str:

@@ -155,7 +155,10 @@ def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str
         for row in run.accounts[0].profile["rows"][:most] if run.accounts else ():
             share, seconds, calls = row["share"], row["seconds"], row["calls"]
             yield [
-                *(run.name, row["guest"], row["event"], str(calls)),
+                run.name,
+                row["guest"],
+                row["event"],
+                str(calls),
                 f"{1e3 * seconds:.1f}",
                 f"{1e6 * seconds / max(calls, 1):.0f}",
                 "" if share is None else f"{share:.1%}",

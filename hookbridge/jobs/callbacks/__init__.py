@@ -41,4 +41,4 @@ _WHERE = {
     "SummaryWriter": "hookbridge.jobs.callbacks.summary_writer",
 }
 __all__ = tuple(_WHERE)
-__getattr__ = attach(__name__, _WHERE)
+__getattr__, __dir__ = attach(__name__, _WHERE)

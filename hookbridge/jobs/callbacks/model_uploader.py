@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from hookbridge import errors
 from hookbridge.ground import arguments
 from hookbridge.ground.arguments import positive, seconds
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
@@ -40,7 +41,8 @@ class ModelUploader(ReadyMade):
       error: the error of the last upload, or None.
 
     Raises:
-      errors.InvalidArgumentError: `remote_url` or `path` is no text, `retries` or
+      errors.InvalidArgumentError: `remote_url` or `path` is no text, nothing can
+        be sent to `remote_url`, `retries` or
         `wait_secs` is no number of at least 0, or `on_train_end` finds neither `path`
         nor the entry of `params`.
     """
@@ -55,6 +57,7 @@ class ModelUploader(ReadyMade):
     ) -> None:
         super().__init__("chief")
         self._url = arguments.path("remote_url", remote_url, "a folder or a URL")
+        _check_scheme(self._url)
         self._path = None if path is None else arguments.path("path", path)
         self._retries = positive("retries", retries, least=0) or 0
         self._wait_secs = seconds("wait_secs", wait_secs)
@@ -91,6 +94,20 @@ class ModelUploader(ReadyMade):
                     raise
                 logging.warning("hookbridge: %s was not uploaded: %s", file, e)
                 time.sleep(self._wait_secs * 2**attempt)
+
+
+def _check_scheme(url: str) -> None:
+    """Raises for a URL that nothing could be sent to."""
+    scheme, is_url, _ = url.partition("://")
+    known = tf.io.gfile.get_registered_schemes()
+    if is_url and not url.startswith(_HTTP) and scheme not in known:
+        listed = ", ".join(f"`{each}://`" for each in sorted(filter(None, known)))
+        raise errors.InvalidArgumentError(
+            f"Received `remote_url={url!r}`, whose scheme `{scheme}://` TensorFlow "
+            f"does not know; expected a folder, `http://`, `https://` or {listed}. "
+            "Import the package that adds a file system, such as `tensorflow_io`, "
+            "before you make the callback."
+        )
 
 
 def files_below(folder: str) -> list[str]:

@@ -19,8 +19,17 @@ _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
 _COUNTS = ("workerCount", "parameterServerCount", "evaluatorCount")
 # Known keys that are ignored: they describe the cloud, or how it starts the program.
 _OTHERS = (
-    *("runtimeVersion", "pythonVersion", "region", "jobDir", "packageUris"),
-    *("pythonModule", "args", "labels", "scheduling", "network", "serviceAccount"),
+    "runtimeVersion",
+    "pythonVersion",
+    "region",
+    "jobDir",
+    "packageUris",
+    "pythonModule",
+    "args",
+    "labels",
+    "scheduling",
+    "network",
+    "serviceAccount",
 )
 _MOST = 1000
 _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")

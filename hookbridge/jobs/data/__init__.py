@@ -26,4 +26,4 @@ _WHERE = {
     "Rows": "hookbridge.jobs.data.rows",
 }
 __all__ = tuple(_WHERE)
-__getattr__ = attach(__name__, _WHERE)
+__getattr__, __dir__ = attach(__name__, _WHERE)

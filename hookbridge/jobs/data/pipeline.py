@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.arguments import instance, positive, shown
+from hookbridge.ground.arguments import instance, positive, shown, with_arguments
 from hookbridge.jobs.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.jobs.data.rows import Rows
 
 BadRows = Literal["stop", "skip"]
-_PREFETCHED = 2  # batches
+_COLUMN_TYPES = (tf.string, tf.int32, tf.int64, tf.float32, tf.float64)
 
 
 class Pipeline:
@@ -87,16 +89,21 @@ class Pipeline:
                     f"Received the column {shown(place)} in `locations` or `label`; "
                     f"expected an integer that is one of {len(columns)} `columns`."
                 )
+        names = [f"column_{place}" for place in range(len(columns))]
+        if rows.format == "tfrecord":
+            names = ["record"]
         self._rows = rows
-        self._extractor = extractor
+        self._extractor = with_arguments("extractor", extractor, *names)
         self._batch_size = positive("batch_size", batch_size)
+        for place, value in enumerate(columns):
+            _check_column_value(place, value)
         self._columns = columns
         self._locations = {each % len(self._columns) for each in locations}
         self._label = label
         self._num_classes = num_classes
         self._shuffle_buffer = positive("shuffle_buffer", shuffle_buffer)
-        self._seed = seed
-        self._shard = shard
+        self._seed = _checked_seed(seed)
+        self._shard = _checked_shard(shard)
         self.skipped: list[BadRow] = []
         if bad_rows == "skip":
             self.skipped = printed(find_bad_rows(rows, self.transform))
@@ -148,6 +155,39 @@ class Pipeline:
                 [f"the label is out of range 0 to {self._num_classes - 1}:", label],
             )
         return self._extractor(*columns)
+
+
+def _check_column_value(place: int, value: Any) -> None:
+    """Raises unless a value has a type that a column of a line can have."""
+    dtype = None
+    with contextlib.suppress(TypeError, ValueError):
+        dtype = tf.constant(value).dtype
+    if dtype not in _COLUMN_TYPES:
+        raise errors.InvalidArgumentError(
+            f"Received `columns[{place}]={shown(value)}`; expected a text for text, 0 "
+            "for integers or 0.0 for floats."
+        )
+
+
+def _checked_seed(seed: Any) -> int | None:
+    is_number = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if seed is not None and not is_number:
+        raise errors.InvalidArgumentError(
+            f"Received `seed={shown(seed)}`; expected an integer, or None."
+        )
+    return None if seed is None else int(seed)
+
+
+def _checked_shard(shard: Any) -> tuple[int, int]:
+    """How many workers share the rows, and the index of this one."""
+    is_pair = isinstance(shard, (tuple, list)) and len(shard) == 2
+    whole = is_pair and all(type(number) is int for number in shard)
+    if not whole or not 0 <= shard[1] < shard[0]:
+        raise errors.InvalidArgumentError(
+            f"Received `shard={shown(shard)}`; expected `(number of workers, index)` "
+            "with an index from 0 to the number of workers minus 1."
+        )
+    return shard[0], shard[1]
 
 
 def _is_column(place: Any, columns: int) -> bool:

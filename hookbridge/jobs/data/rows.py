@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -30,7 +31,8 @@ class Rows:
       files: the files, in order.
 
     Raises:
-      errors.InvalidArgumentError: no file was found, or a file is empty.
+      errors.InvalidArgumentError: no file was found, a file is empty, or the first
+        file is to have records and has none.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class Rows:
         named = all(path.lower().endswith(_RECORDS) for path in self.files)
         self.format: Format = format or ("tfrecord" if named else "text")
         self.header_lines = header_lines
+        if self.format == "tfrecord":
+            self._check_first_record()
 
     def dataset(self, without: Collection[tuple[str, int]] = ()) -> Any:
         """A `tf.data.Dataset` of `(file, number, row)`.
@@ -114,16 +118,29 @@ class Rows:
             )
         return total
 
+    def _check_first_record(self) -> None:
+        """Raises if the first file has lines of text, or anything but records."""
+        path = self.files[0]
+        with compat.private("eager_mode")(), _damage_named(path):
+            next(iter(tf.data.TFRecordDataset(path)), None)
+
     def _count(self, path: str) -> int:
         zero = tf.constant(0, tf.int64)
-        try:
+        with _damage_named(path):
             rows = self._part(path, ()).reduce(zero, lambda total, *_: total + 1)
-        except tf.errors.DataLossError as e:
-            reason = "is no TFRecord file" if "at 0" in e.message else "is damaged"
-            raise errors.InvalidArgumentError(
-                f"{path} {reason}; expected whole records. TensorFlow says: {e.message}"
-            ) from e
         return int(rows)
+
+
+@contextlib.contextmanager
+def _damage_named(path: str) -> Iterator[None]:
+    """Raises an error that names the file if TensorFlow finds it damaged inside."""
+    try:
+        yield
+    except tf.errors.DataLossError as e:
+        reason = "is no TFRecord file" if "at 0" in e.message else "is damaged"
+        raise errors.InvalidArgumentError(
+            f"{path} {reason}; expected whole records. TensorFlow says: {e.message}"
+        ) from e
 
 
 def _matches(pattern: Any, name: str) -> list[str]:

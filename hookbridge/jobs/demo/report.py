@@ -55,7 +55,7 @@ def _of_guest(
     in_fit = run.name == "fit"  # its coordinator runs every guest
     if not (in_fit or guest.runs_here):
         return [f"received {len(events)} events, expected none"] if events else []
-    if not settings.workers(run.name):
+    if not settings.trainers(run.name):
         expected = lifecycle.expected_events(
             guest.kind,
             "fit" if in_fit else "session",

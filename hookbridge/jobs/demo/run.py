@@ -38,10 +38,10 @@ def run_demo(
     with contextlib.redirect_stdout(sys.stderr if as_json else results):
         print(*settings.missing(), sep="\n", end="\n" if settings.missing() else "")
         for loop in LOOPS:
-            workers = settings.workers(loop)
+            trainers = settings.trainers(loop)
             name, in_cluster = TITLES[loop]
-            title = name + (in_cluster if workers else "")
-            print(f"{title}: {workers or 'no'} workers", flush=True)
+            title = name + (in_cluster if trainers else "")
+            print(f"{title}: {trainers or 'no'} workers", flush=True)
             shutil.rmtree(directory / loop, ignore_errors=True)
             code = train(settings.flags(loop))
             if code:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.ground import compat
+from hookbridge.ground import compat, extras
 from hookbridge.ground.arguments import check_divides, writable
+from hookbridge.ground.package_files import of_wheel
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
-HERE = Path(__file__).parent
-FILE, DATA = HERE / "digits_in_both_loops.py", HERE / "data" / "digits.csv"
+_HERE = "hookbridge.jobs.demo"
+_FILE = "digits_in_both_loops.py"
+FILE = of_wheel(_HERE, _FILE, in_checkout=f"examples/{_FILE}")
+DATA = of_wheel(_HERE, "data", in_checkout="examples/data") / "digits.csv"
 TRAINING_IMAGES = 1445  # the others are for the evaluation
 LOOPS = ("session", "fit")
 
@@ -25,7 +28,7 @@ class DemoSettings:
     epochs: int = 30
     batch_size: int = 32
     num_towers: int = 2
-    num_workers: int = 2
+    num_trainers: int = 2
     model_dir: str = "runs/demo"
     progress: bool = True
 
@@ -34,9 +37,9 @@ class DemoSettings:
         """Whole batches in one pass over the training images."""
         return TRAINING_IMAGES // self.batch_size
 
-    def workers(self, loop: str) -> int:
-        """The workers of a loop's cluster; 0 if it runs in this process."""
-        return 0 if loop == "fit" and needs_keras_2() else self.num_workers
+    def trainers(self, loop: str) -> int:
+        """The processes of a loop's cluster that train; 0 if it needs no cluster."""
+        return 0 if loop == "fit" and needs_keras_2() else self.num_trainers
 
     def missing(self) -> list[str]:
         """What the demo leaves out since this environment lacks it, a line for each."""
@@ -44,33 +47,39 @@ class DemoSettings:
         if importlib.util.find_spec("tensorboard") is None:
             lines.append(
                 "No tensorboard: the `TensorBoard` callback is left out. "
-                '`pip install "tf-hookbridge[tensorboard]"` brings it.'
+                f"{extras.install('tensorboard')} brings it."
             )
-        if self.num_workers and needs_keras_2():
+        if self.num_trainers and needs_keras_2():
             lines.append(
                 "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
                 "with no parameter servers. "
-                '`pip install "tf-hookbridge[keras2]"` brings tf_keras.'
+                f"{extras.install_tf_keras()} brings tf_keras."
             )
         return lines
 
     def flags(self, loop: str) -> list[str]:
         """The flags of `hookbridge train` for one loop."""
-        workers = max(1, self.workers(loop))
-        # Each worker of a session has its share of a batch; those of `fit` take turns.
-        share = self.batch_size // (workers if loop == "session" else 1)
+        trainers = max(1, self.trainers(loop))
+        # Each process of a session has its share of a batch; those of `fit` take turns.
+        share = self.batch_size // (trainers if loop == "session" else 1)
         flags = [
             str(FILE),
             f"--loop={'towers' if loop == 'session' else loop}",
             f"--model_dir={Path(self.model_dir) / loop}",
-            *(f"--train_files={DATA}", f"--eval_files={DATA}", "--header_lines=1"),
-            *(f"--train_batch_size={share}", "--eval_batch_size=2000"),
-            *(f"--epochs={self.epochs}", f"--steps_per_epoch={self.steps_per_epoch}"),
+            f"--train_files={DATA}",
+            f"--eval_files={DATA}",
+            "--header_lines=1",
+            f"--train_batch_size={share}",
+            "--eval_batch_size=2000",
+            f"--epochs={self.epochs}",
+            f"--steps_per_epoch={self.steps_per_epoch}",
             "--report",
         ]
         if loop == "session":
             flags.append(f"--num_towers={self.num_towers}")
-        if self.workers(loop):
+        if self.trainers(loop):
+            # The chief of a session trains too; that of `fit` coordinates.
+            workers = trainers - (loop == "session")
             flags += [f"--num_workers={workers}", "--num_ps=1"]
             flags += ["--sync"] if loop == "session" else []
         return [*flags, *([] if self.progress else ["--no_progress"])]
@@ -82,7 +91,7 @@ class DemoSettings:
                 f"Received batch_size={self.batch_size}; expected at most "
                 f"{TRAINING_IMAGES}, the number of training images."
             )
-        check_divides(self.batch_size, self.num_towers * max(1, self.num_workers))
+        check_divides(self.batch_size, self.num_towers * max(1, self.num_trainers))
         directory = Path(writable(self.model_dir, name="model_dir"))
         if any(directory.iterdir()) and not (directory / MARKER).exists():
             raise errors.InvalidArgumentError(

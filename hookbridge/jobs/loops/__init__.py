@@ -60,4 +60,4 @@ _WHERE = {
     "training_session": "hookbridge.jobs.loops.callable_session",
 }
 __all__ = tuple(_WHERE)
-__getattr__ = attach(__name__, _WHERE)
+__getattr__, __dir__ = attach(__name__, _WHERE)

@@ -9,14 +9,17 @@ a step begins. The session below keeps a callable for each set of fetches and fe
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
+from hookbridge.ground.names import nearest
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -217,9 +220,20 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
 
     Raises:
       errors.NotAGuestError: `hooks` has something that is no hook.
+      errors.InvalidArgumentError: there is no such argument.
       Exception: all that `MonitoredTrainingSession` and the hooks raise.
     """
     hooks = kinds.hooks_only(hooks)
+    signature = inspect.signature(tf.compat.v1.train.MonitoredTrainingSession)
+    for name in config:
+        try:
+            signature.bind_partial(**{name: None})
+        except TypeError as e:
+            near = nearest(name, signature.parameters, limit=1)[0]
+            raise errors.InvalidArgumentError(
+                f"Received `{name}=`, which `MonitoredTrainingSession` does not have; "
+                f"the nearest: `{near}=`."
+            ) from e
     return tf.compat.v1.train.MonitoredTrainingSession(
         hooks=[*hooks, CallableSessionHook()], **config
     )

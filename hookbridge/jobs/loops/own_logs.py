@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.running_mean import RunningMean
 
 # How a step's logs are made: see `OwnLoop.step`.
 Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | None
@@ -41,8 +42,7 @@ class OwnEpochLogs:
 
     def begin(self) -> None:
         """An epoch begins: means and metrics begin anew."""
-        self._totals: dict[str, Any] = {}
-        self._weight = 0
+        self._means: dict[str, RunningMean] = {}
         self.last: dict[str, Any] = {}
         for metric in self._metrics.values():
             metric.reset_state()
@@ -56,7 +56,11 @@ class OwnEpochLogs:
         elif isinstance(returned, Mapping):
             self.last = dict(returned)
         else:
-            self.last = self._means(named(returned, logs), args)
+            size = _size(args)
+            self.last = {
+                name: self._mean(name).update(tf.cast(value, "float32"), size)
+                for name, value in named(returned, logs).items()
+            }
         return self.last
 
     def _value(self, item: Any) -> Any:
@@ -65,15 +69,8 @@ class OwnEpochLogs:
             return item.result()
         return item() if callable(item) else item
 
-    def _means(self, values: Mapping[str, Any], args: Sequence[Any]) -> dict[str, Any]:
-        size = _size(args)
-        self._weight += size
-        for name, value in values.items():
-            # On the device: nobody waits for the step.
-            self._totals[name] = (
-                self._totals.get(name, 0) + tf.cast(value, "float32") * size
-            )
-        return {name: total / self._weight for name, total in self._totals.items()}
+    def _mean(self, name: str) -> RunningMean:
+        return self._means.setdefault(name, RunningMean())
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
@@ -82,6 +79,11 @@ def named(returned: Any, logs: Logs) -> dict[str, Any]:
         return {str(name): _tensor(value) for name, value in returned.items()}
     names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
     values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    if isinstance(logs, (list, tuple)) and len(names) != len(values):
+        raise errors.InvalidArgumentError(
+            f"logs names {len(names)} parts, {shown(logs)}, and the step returned "
+            f"{len(values)}; expected a name for each part of a tuple."
+        )
     return {
         name: _tensor(value)
         for name, value in zip(names, values, strict=False)

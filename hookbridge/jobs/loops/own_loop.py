@@ -8,15 +8,17 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks
-from hookbridge.adapters.fit_loop.host import FitHost
+from hookbridge.adapters.fit_loop.fit_host import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import positive, shown
+from hookbridge.ground.arguments import positive, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.loops import own_logs
 
 
@@ -61,7 +63,7 @@ class OwnLoop:
         self,
         guests: Any,
         *,
-        model: Any,
+        model: KerasModel,
         optimizer: Any = None,
         steps_per_epoch: int | None = None,
         epochs: int | None = None,
@@ -88,11 +90,12 @@ class OwnLoop:
         self._logs = own_logs.OwnEpochLogs()
         self._more: dict[str, Any] = {}
         self._batch = 0
+        self._checked: Any = None  # the step that can be called as it was
         self._is_in_epoch = False
         # Keras 2 counts the batches of `fit`, for `TensorBoard`.
         self._counter = getattr(model, "_train_counter", None)
         self._list: Any = None
-        self._installation: Any = None
+        self._installation: OwnInstallation | None = None
         self._hooked: HookedLoop | None = None
 
     # -- the block -------------------------------------------------------------------
@@ -103,10 +106,13 @@ class OwnLoop:
         self._lent = InstanceMethods(model, own)
         self._lent.install()
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
-        host = FitHost(model, OwnInstallation)
-        hooked = HookedLoop(host)
+        installation = OwnInstallation()
+        hooked = HookedLoop.open(model, lambda loop: fit_host(loop, installation))
         try:
             assign(model, stop_training=False)
+            for callback in self._callbacks:
+                if isinstance(callback, HookToCallback):
+                    callback.expect(hooked)
             keras = _keras_of(model)
             self._list = keras.callbacks.CallbackList(
                 self._callbacks,
@@ -118,7 +124,7 @@ class OwnLoop:
             )
             hooked.note_begin("train")
             if hooked.hooks:
-                self._hooked, self._installation = hooked, host.installation
+                self._hooked, self._installation = hooked, installation
             else:
                 hooked.leave()
             self._list.on_train_begin()
@@ -128,7 +134,9 @@ class OwnLoop:
             raise
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
+    ) -> bool:
         try:
             if error is not None and type(error) not in (EndOfLoop, *END_OF_DATA):
                 if self._hooked is not None:
@@ -177,9 +185,13 @@ class OwnLoop:
           What the step has returned.
 
         Raises:
-          errors.InvalidArgumentError: `logs` is something else.
+          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
+            called with `args`.
         """
         own_logs.check(logs)
+        if step is not self._checked:
+            names = (f"argument_{place}" for place in range(len(args)))
+            self._checked = with_arguments("step", step, *names)
         if self._list is None:
             raise errors.InvalidArgumentError(
                 "`step` was called outside the block: write `with OwnLoop(...) as "
@@ -241,8 +253,13 @@ class OwnLoop:
 
         Returns:
           `{name: number}`.
+
+        Raises:
+          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
+            called with a batch.
         """
         own_logs.check(logs)
+        step = with_arguments("step", step, *([] if data is None else ["batch"]))
         epoch = own_logs.OwnEpochLogs()
         self._list.on_test_begin()
         for number, batch in enumerate(((),) if data is None else data):
@@ -257,7 +274,7 @@ class OwnLoop:
         return metrics
 
 
-def _check_model(model: Any) -> None:
+def _check_model(model: KerasModel) -> None:
     if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
@@ -277,5 +294,5 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _keras_of(model: Any) -> Any:
+def _keras_of(model: KerasModel) -> Any:
     return next(k for k in compat.keras_flavours() if isinstance(model, k.Model))

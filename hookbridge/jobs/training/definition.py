@@ -13,12 +13,27 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.ground.arguments import instance, shown
+from hookbridge.jobs.loops.towers.spec import TRAIN
 from hookbridge.jobs.training.definition_logs import add_definition_logs
+from hookbridge.jobs.training.file_text import MODELS, FileText
 from hookbridge.jobs.training.user_file import find_function, find_guests, parameters
 
-# Modes as in `tf.estimator.ModeKeys`.
-TRAIN, EVAL, PREDICT = "train", "eval", "infer"
 _INPUTS = ("dataset_fn", "input_fn", "train_input_fn")
+# All names that are looked for in a file.
+_NAMES = (
+    *MODELS,
+    *_INPUTS,
+    "callbacks",
+    "eval_input_fn",
+    "eval_metrics_fn",
+    "graph_model",
+    "guests",
+    "hooks",
+    "loss",
+    "optimizer",
+    "params",
+    "predict_input_fn",
+)
 
 
 class ModelDefinition:
@@ -40,6 +55,7 @@ class ModelDefinition:
         self._model_dir = model_dir
         self.path = str(module.__file__)
         self.module = module
+        FileText(self.path).check_names(_NAMES)
         self.model_fn: Callable[..., Any] | None = None
         self.graph_model: Callable[..., Any] | None = None
         if not hasattr(module, "custom_model") and not hasattr(module, "model_fn"):

@@ -17,8 +17,11 @@ v1 = tf.compat.v1
 # What only Keras's optimizers since 2.11 have: what changes them, and the rest.
 _CHANGES = ("weight_decay", "use_ema")
 _NEW = {
-    *(*_CHANGES, "ema_momentum", "ema_overwrite_frequency"),
-    *("jit_compile", "is_legacy_optimizer"),
+    *_CHANGES,
+    "ema_momentum",
+    "ema_overwrite_frequency",
+    "jit_compile",
+    "is_legacy_optimizer",
 }
 
 

@@ -18,7 +18,8 @@ from hookbridge.insight.report.account import Recorder
 from hookbridge.insight.report.run_report import write_html
 from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.inputs import Inputs
 from hookbridge.jobs.training.part import Part
 from hookbridge.jobs.training.settings import TrainingSettings
@@ -91,6 +92,7 @@ class TrainingJob:
         last_step = settings.last_step(steps_per_epoch)
         guests = part.definition.guests(TRAIN)
         recorder = Recorder(guests) if settings.report else None
+        before = part.global_step()
         step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
         results: dict[str, float] = {"global_step": step}
@@ -112,7 +114,7 @@ class TrainingJob:
             return "", results if is_evaluator else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
-        return summary(part, facts), results
+        return summary(part, facts, before, last_step), results
 
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None

@@ -30,7 +30,7 @@ class TrainingSettings:
     steps_per_epoch: int | None = None
     num_towers: int = 1
     batch_per_tower: bool = False
-    num_workers: int = 1
+    num_workers: int = 0
     num_ps: int = 0
     sync: bool = False
     header_lines: int = 0
@@ -52,11 +52,17 @@ class TrainingSettings:
                 "--loop=estimator, since `fit` trains asynchronously with parameter "
                 "servers and splits each batch among its devices."
             )
-        if self.num_workers > 1 and not self.num_ps:
+        if self.num_workers and not self.num_ps:
             raise errors.InvalidArgumentError(
                 f"Received --num_workers={self.num_workers} and --num_ps=0; expected "
                 "at least --num_ps=1: workers share their variables through parameter "
                 "servers."
+            )
+        if self.loop == "fit" and self.num_ps and not self.num_workers:
+            raise errors.InvalidArgumentError(
+                f"Received --loop=fit, --num_ps={self.num_ps} and --num_workers=0; "
+                "expected at least --num_workers=1: in `fit` with parameter servers "
+                "the workers train, and the chief coordinates them."
             )
         shared = bool(self.train_files) and not self.batch_per_tower
         if shared and self.train_batch_size % self.num_towers:

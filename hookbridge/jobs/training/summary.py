@@ -15,16 +15,16 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.ground import live_lines
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.jobs.callbacks.progress import Progress
 from hookbridge.jobs.data.bad_rows import tidied
+from hookbridge.jobs.loops.towers.spec import PREDICT
 from hookbridge.jobs.training import user_file
-from hookbridge.jobs.training.definition import PREDICT
 from hookbridge.jobs.training.part import Part
 from hookbridge.jobs.training.settings import TrainingSettings
 
-_CLEAR = "\r\x1b[K"
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
@@ -44,7 +44,7 @@ class _HookLines(logging.Handler):
         elif record.funcName != "_log_tensors":
             return
         stream = sys.stderr if self._to_stderr else sys.stdout
-        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
+        over = live_lines.CLEAR if stream.isatty() and sys.stderr.isatty() else ""
         print(f"{over}  {source}: {record.getMessage()}", file=stream, flush=True)
 
 
@@ -96,9 +96,18 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
     )
 
 
-def summary(part: Part, facts: Mapping[str, float]) -> str:
-    """The last message of a training, which says where its files are."""
-    settings, step, secs = part.settings, facts["global_step"], facts["seconds"]
+def summary(
+    part: Part, facts: Mapping[str, float], before: int, last_step: int | None
+) -> str:
+    """The last message of a training, which says where its files are.
+
+    Args:
+      part: this process's part of the job.
+      facts: the global step at the end, and the seconds.
+      before: the global step at the begin.
+      last_step: the global step at which the flags end the training, if they do.
+    """
+    settings = part.settings
     exported = part.params["saved_model_path"]
     places = {
         "checkpoint": part.checkpoint(),
@@ -106,12 +115,31 @@ def summary(part: Part, facts: Mapping[str, float]) -> str:
         "report": os.path.join(settings.model_dir, FILE_NAME),
         "SavedModel": exported if os.path.isdir(exported) else None,
     }
-    lines = [f"trained to step {step:.0f} with --loop={settings.loop} in {secs:.1f} s"]
+    lines = [_outcome(settings, facts, before, last_step)]
     lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
     for mode, rows in part.inputs.skipped.items():
         if rows:
             lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
     return "\n".join(lines)
+
+
+def _outcome(
+    settings: TrainingSettings,
+    facts: Mapping[str, float],
+    before: int,
+    last_step: int | None,
+) -> str:
+    """What a training did; that nothing was left, if that is so."""
+    step = int(facts["global_step"])
+    if last_step is not None and before >= last_step:
+        return (
+            f"nothing was left to train: {settings.model_dir} is at step {step}, and "
+            f"the training ends at step {last_step}. Give larger --epochs or "
+            "--train_steps, or another --model_dir."
+        )
+    since = f" (from step {before})" if before else ""
+    loop, secs = settings.loop, facts["seconds"]
+    return f"trained to step {step}{since} with --loop={loop} in {secs:.1f} s"
 
 
 def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
@@ -136,7 +164,9 @@ def failure(part: Part, error: BaseException, mode: str, command: str) -> str:
         row = _bad_row(part, mode)
         if row is not None:
             header = row.number == 1 and not part.settings.header_lines
-            way = "If it is a header, --header_lines=1 leaves it out; " * header
+            way = (
+                "If it is a header, --header_lines=1 leaves it out; " if header else ""
+            )
             return f"{prefix}{row} {way}--bad_rows=skip goes on without such rows."
         at = next((i for i, x in enumerate(lines) if x.startswith(prefix)), 0)
         lines[at:] = [f"{prefix}{type(error).__name__}: {tidied(text)}"]

@@ -17,7 +17,10 @@ from hookbridge.ground.arguments import why_no_file, with_arguments
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
-    """Runs a Python file as a module; its folder is importable, as Python does it."""
+    """Runs a Python file as a module; its folder is importable, as Python does it.
+
+    `file_text.check_file` says before whether it should be run.
+    """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
             f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "

@@ -31,7 +31,7 @@ def areas_above(path: str) -> bool:
 
 def names() -> dict[str, list[str]]:
     """Area -> the names in it that live."""
-    listed: dict[str, list[str]] = table(FILE.stem)
+    listed: dict[str, list[str]] = table("contrib-1.15")
     return listed
 
 

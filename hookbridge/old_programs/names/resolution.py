@@ -9,9 +9,9 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
+from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.private_names import missing
 from hookbridge.old_programs.names.sources import names_in
@@ -27,7 +27,6 @@ _V1 = "tf.compat.v1"
 _ESTIMATOR = "hookbridge.estimator"
 _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
-_OWN_AREAS = Path(__file__).resolve().parents[2] / "contrib" / "areas"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 # Names that Python and NumPy had in TensorFlow 1's time, and what is there today.
@@ -176,7 +175,8 @@ def _contrib(path: str, target: Target) -> str:
         name, rest = parts[place], ".".join(parts[place + 1 :])
         for source in contrib_names.AREAS.get(".".join(parts[:place]), ()):
             if source.startswith("ours."):
-                own = _OWN_AREAS.joinpath(*source.split(".")[1:]).with_suffix(".py")
+                *rooms, module = source.split(".")[1:]
+                own = packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
                 if name in names_in(own):
                     return carried
             elif living := _public(source, name, target):

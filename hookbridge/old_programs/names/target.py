@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from hookbridge import errors
+from hookbridge.ground.package_files import files_below, packaged
 
-DATA = Path(__file__).with_name("data")
+DATA = packaged("hookbridge.old_programs.names", "data")
 NEWEST = "2.21"
 _V1 = "compat.v1"
 Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
@@ -25,7 +25,8 @@ def table(name: str) -> Any:
 @functools.cache
 def versions() -> tuple[str, ...]:
     """The TensorFlow versions whose names are known, oldest first."""
-    names = [path.stem.partition("-")[2] for path in DATA.glob("tensorflow-*.json")]
+    files = [name.removesuffix(".json") for name in files_below(DATA, ".json")]
+    names = [n.partition("-")[2] for n in files if n.startswith("tensorflow-")]
     return tuple(sorted(names, key=lambda v: [int(n) for n in v.split(".")]))
 
 

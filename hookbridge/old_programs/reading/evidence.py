@@ -42,8 +42,11 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
 # Kind of evidence -> how its names begin.
 _PARTS: dict[str, tuple[str, ...]] = {
     "estimator": (
-        *("tf.estimator", "tf.compat.v1.estimator", "tensorflow_estimator"),
-        *("tensorflow.python.estimator", "hookbridge.estimator"),
+        "tf.estimator",
+        "tf.compat.v1.estimator",
+        "tensorflow_estimator",
+        "tensorflow.python.estimator",
+        "hookbridge.estimator",
     ),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
     "keras2": (
@@ -67,10 +70,12 @@ class Use(NamedTuple):
 
     name: str
     file: str
-    line: int
+    line: int  # 0 if nobody knows it
+    place: str = ""  # how a user finds the line, if it is one of a notebook
 
     def __str__(self) -> str:
-        return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
+        place = self.place or (f":{self.line}" if self.line else "")
+        return f"{self.name} in {os.path.basename(self.file)}{place}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class Evidence:
 
     # A name, under `import tensorflow as tf`, that only TensorFlow 1 had.
     old: Use | None = None
+    # A line of a notebook that asks for TensorFlow 1: `%tensorflow_version 1.x`.
+    pin: Use | None = None
     # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
     # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.

@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
+from typing import Any
 
 import hookbridge
 from hookbridge import errors
@@ -36,6 +37,8 @@ class Launch:
     guests: str | None = None
     # Steps in an epoch of these guests, for loops without epochs.
     steps_per_epoch: int | None = None
+    # A folder, and the options of the `hb.recorder` that joins in place of guests.
+    record: tuple[str, dict[str, Any]] | None = None
     # Installed packages that mean TensorFlow 1; others are asked.
     old_libraries: tuple[str, ...] = ()
 
@@ -65,11 +68,15 @@ def locate(launch: Launch) -> Located:
 def _file(path: str) -> Located:
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     if not os.path.isfile(file):
-        reason = why_no_file(path) + " without `__main__.py`" * os.path.isdir(path)
+        reason = why_no_file(path)
+        if os.path.isdir(path):
+            reason += " without `__main__.py`"
         raise errors.InvalidArgumentError(
             f"Received the program {path!r}, which {reason}; expected a Python file, "
             "or `-m` and the name of a module."
         )
+    if file.endswith(".ipynb"):
+        file = os.path.abspath(file)  # it runs in its own folder
     # As in Python: a link to a file is followed, a link to a folder is not.
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(file))
     return Located(file, os.path.abspath(folder), path)

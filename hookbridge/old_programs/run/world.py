@@ -17,6 +17,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import compat, extras, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
+from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.evidence import Evidence
 from hookbridge.old_programs.reading.programs import Meaning, of_files
 from hookbridge.old_programs.run.located import Launch
@@ -86,15 +87,9 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
 
 def _check_installed(world: World) -> None:
     """Makes sure that what the program needs is installed."""
-    needs: list[tuple[str, str, object]] = [("tf_slim", "contrib", world.meaning.slim)]
-    if compat.installed_tf_version() > LAST_WITH_KERAS2:
-        needs.append(("tensorflow_estimator", "estimator", world.meaning.estimator))
-        needs.append(("tf_keras", "estimator", world.meaning.estimator))
-        last = world.reasons[-1] if world.keras2 and world.reasons else None
-        needs.append(("tf_keras", "keras2", last))
-    for module, extra, why in needs:
-        if why:
-            extras.check(module, f"The program ({why})", extra=extra)
+    keras2 = world.reasons[-1] if world.keras2 and world.reasons else None
+    for why, modules in packages.missing(world.meaning, keras2):
+        extras.check(*modules, user=f"The program ({why})")
 
 
 def enter(world: World) -> None:
@@ -152,13 +147,16 @@ def check_not_imported() -> None:
         )
 
 
+def has_keras2() -> bool:
+    """Whether Keras 2 is installed."""
+    is_in_tensorflow = compat.installed_tf_version() <= LAST_WITH_KERAS2
+    return is_in_tensorflow or importlib.util.find_spec("tf_keras") is not None
+
+
 def has_estimator(world: World) -> bool:
     """Whether this process has Estimator: the program uses it, or it is installed.
 
     Libraries may look for an Estimator that the program itself does not use.
     """
-    names = ["tensorflow_estimator"]
-    if compat.installed_tf_version() > LAST_WITH_KERAS2:
-        names.append("tf_keras")
-    is_installed = all(importlib.util.find_spec(name) is not None for name in names)
-    return bool(world.meaning.estimator) or is_installed
+    has_package = importlib.util.find_spec("tensorflow_estimator") is not None
+    return bool(world.meaning.estimator) or (has_package and has_keras2())

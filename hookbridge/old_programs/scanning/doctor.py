@@ -15,8 +15,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from hookbridge.ground import compat
+from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.bound_names import imports
 from hookbridge.old_programs.reading.imports import folders_above
 from hookbridge.old_programs.reading.libraries import old_libraries
@@ -39,6 +40,8 @@ class Diagnoses:
     found: tuple[Finding, ...]
     unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
     absent: tuple[str, ...] = ()  # modules that the programs import, not installed
+    # What the programs need beside TensorFlow and this machine lacks: a sentence each.
+    missing: tuple[str, ...] = ()
 
     @property
     def left(self) -> int:
@@ -60,13 +63,31 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     ]
     needs += _old_libraries(programs)
     needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
-    absent = tuple(sorted(set(_absent(programs))))
-    return Diagnoses(target, len(programs.modules), tuple(needs), tuple(unread), absent)
+    return Diagnoses(
+        target,
+        len(programs.modules),
+        tuple(needs),
+        tuple(unread),
+        tuple(sorted(set(_absent(programs)))),
+        tuple(dict.fromkeys(_missing(programs))),
+    )
+
+
+def _missing(programs: Programs) -> Iterator[str]:
+    """Says for each program what it needs beside TensorFlow, and how to install it."""
+    for module in programs.modules:
+        place = programs.place(module)
+        if place.is_main:
+            meaning = place.of_main
+            for why, modules in packages.missing(meaning, meaning.keras2):
+                yield f"the program ({why}) needs {extras.absent(modules)}"
 
 
 def _absent(programs: Programs) -> Iterator[str]:
     """Modules that are neither installed nor in the folders of their program."""
     for module in programs.modules:
+        if module.notebook is not None and module.notebook.uses_ipython:
+            yield from () if extras.is_installed("IPython") else ("IPython",)
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
@@ -106,10 +127,13 @@ def as_text(diagnoses: Diagnoses) -> str:
     troubles = compat.known_troubles(compat.installed_versions())
     for trouble in troubles:
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
-    lines += [
-        f"This machine: the program imports {name}, which is not installed."
-        for name in diagnoses.absent
-    ]
+    for name in diagnoses.absent:
+        what = f"the program imports {name}, which is not installed."
+        if name in extras.MODULES:
+            what += f" Install it with {extras.install(extras.MODULES[name][1])}."
+        lines += textwrap.wrap(f"This machine: {what}", COLUMNS)
+    for text in diagnoses.missing:
+        lines += textwrap.wrap(f"This machine: {text}", COLUMNS)
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for one in diagnoses.found:
         file = f"{one.file}:cell {one.cell}" if one.cell else one.file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import PurePath
 from typing import Any
 
 from hookbridge import __version__
@@ -37,7 +38,10 @@ def as_text(report: Report) -> str:
     if report.unread:
         lines += ["", f"{len(report.unread)} files could not be read:"]
         lines += [f"  {u.file}: {u.reason}" for u in report.unread]
-    if not report.findings and not report.unread:
+    if report.findings:
+        code = report.findings[0].code.lower()
+        lines += ["", f"`hookbridge docs codes#{code}` tells more of a code."]
+    elif not report.unread:
         lines.append("Nothing found.")
     return "\n".join(lines)
 
@@ -80,7 +84,11 @@ def as_sarif(report: Report) -> str:
         "name": "hookbridge",
         "version": __version__,
         "rules": [
-            {"id": name, "shortDescription": {"text": rules[name]}}
+            {
+                "id": name,
+                "shortDescription": {"text": rules[name]},
+                "help": {"text": f"`hookbridge docs codes#{name.lower()}` tells more."},
+            }
             for name in sorted(rules)
         ],
     }
@@ -92,7 +100,7 @@ def as_sarif(report: Report) -> str:
 def _result(
     code: str, level: str, text: str, file: str, region: dict[str, int]
 ) -> dict[str, Any]:
-    place = {"artifactLocation": {"uri": file.replace("\\", "/")}, "region": region}
+    place = {"artifactLocation": {"uri": PurePath(file).as_posix()}, "region": region}
     locations = [{"physicalLocation": place}]
     found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
     return {**found, "message": {"text": text}}

@@ -86,7 +86,8 @@ def test_same_exception_before_the_first_step(keras2: Any) -> None:
 
 
 def test_what_is_no_hook() -> None:
-    for item in (3, "hook", train.StopAtStepHook, print):
+    items: list[Any] = [3, "hook", train.StopAtStepHook, print]
+    for item in items:
         with pytest.raises(errors.NotAGuestError, match="expected"):
             HookToCallback(item)
 

@@ -46,8 +46,8 @@ def build(cluster: Any) -> tuple[Any, list[Any]]:
         error = (features * slope + offset - labels) ** 2
         loss = tf.identity(tf.reduce_mean(error), name="loss")
         optimizer = v1.train.AdamOptimizer(0.01)
-        if "aggregate" in OPTIONS and cluster.num_workers > 1:
-            replicas, total = int(OPTIONS["aggregate"]), cluster.num_workers
+        if "aggregate" in OPTIONS and cluster.num_replicas > 1:
+            replicas, total = int(OPTIONS["aggregate"]), cluster.num_replicas
             optimizer = v1.train.SyncReplicasOptimizer(optimizer, replicas, total)
             synchronous.append(optimizer)
         return hb.loops.TowerSpec(loss, train_op=optimizer.minimize(loss, step))

@@ -80,7 +80,7 @@ def test_flags_are_a_cluster_whose_first_worker_is_the_chief() -> None:
     assert cluster.config == ClusterConfig(
         {"ps": ("h:1",), "worker": ("h:2", "h:3")}, "worker", 1
     )
-    assert (cluster.is_chief, cluster.is_server, cluster.num_workers) == (0, 0, 2)
+    assert (cluster.is_chief, cluster.is_server, cluster.num_replicas) == (0, 0, 2)
     assert SessionCluster.from_flags(**flags()).is_chief
     lists = flags(ps_hosts=["h:1"], worker_hosts=("h:2",), job_name="ps")
     assert SessionCluster.from_flags(**lists, lost_secs=3.0).is_server

@@ -139,8 +139,11 @@ class SessionCluster:
         return self.config.is_chief
 
     @property
-    def num_workers(self) -> int:
-        """How many tasks compute gradients, including the chief."""
+    def num_replicas(self) -> int:
+        """How many tasks compute gradients: the chief and the workers.
+
+        It is what `SyncReplicasOptimizer` takes as `total_num_replicas`.
+        """
         return max(1, len(trainers(self.config)))
 
     @property

@@ -10,8 +10,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 
+# Modes as in `tf.estimator.ModeKeys`.
 TRAIN = "train"
 EVAL = "eval"
+PREDICT = "infer"
 
 
 class TowerSpec(NamedTuple):

@@ -14,8 +14,10 @@ from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 NAME = "imports"
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
-    *("hookbridge.estimator.v1", "hookbridge.estimator.experimental"),
-    *("hookbridge.estimator.export", "hookbridge.contrib"),
+    "hookbridge.estimator.v1",
+    "hookbridge.estimator.experimental",
+    "hookbridge.estimator.export",
+    "hookbridge.contrib",
 )
 
 

@@ -10,8 +10,15 @@ from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "names"
 CODES = (
-    *("ESTIMATOR", "ESTIMATOR_PRIVATE", "HOOK_NAME", "CONTRIB", "TUTORIALS"),
-    *("SLIM_BROKEN", "KERAS_PRIVATE", "V1_NAME", "LOST_NAME"),
+    "ESTIMATOR",
+    "ESTIMATOR_PRIVATE",
+    "HOOK_NAME",
+    "CONTRIB",
+    "TUTORIALS",
+    "SLIM_BROKEN",
+    "KERAS_PRIVATE",
+    "V1_NAME",
+    "LOST_NAME",
 )
 
 

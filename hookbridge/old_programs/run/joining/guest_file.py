@@ -1,9 +1,10 @@
-"""The guests of a file, new ones for each training."""
+"""The guests of a file, or a recorder: new ones for each training."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -56,6 +57,28 @@ class GuestFile:
         for guest in guests:
             guest.check_kind()
         return [guest.item for guest in guests]
+
+
+class Recorders:
+    """In the place of a file: an `hb.recorder` for each training, no other guest."""
+
+    def __init__(self, folder: str, options: Mapping[str, Any]) -> None:
+        self._folder, self._options = os.path.abspath(folder), options
+        self._trainings = 0
+
+    def of_training(self) -> list[Any]:
+        """A recorder with a folder of its own."""
+        from hookbridge.insight.reference.recorder import recorder
+
+        self._trainings += 1
+        folder = self._folder
+        if self._trainings > 1:
+            folder = os.path.join(folder, f"training-{self._trainings}")
+        return [recorder(folder, **self._options)]
+
+    def of_evaluation(self) -> list[Any]:
+        """Nothing: evaluations are not recorded."""
+        return []
 
 
 def _load(path: str) -> ModuleType:

@@ -1,0 +1,46 @@
+"""The tensors of the batch that a step is given, by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+# The prefix of the keys of a batch's tensors.
+BATCH = "batch/"
+_PARTS = ("x", "y", "sample_weight")
+
+
+def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
+    """`{"batch/x": tensor, "batch/y": tensor, ...}` of what a step is called with.
+
+    An iterator stands for what it gives next, as its specification. A step of the
+    user's own with several arguments has their names in the place of `x` and `y`.
+    """
+    args = tuple(getattr(each, "element_spec", each) for each in args)
+    if len(args) == 1:
+        parts = args[0] if isinstance(args[0], tuple) else (args[0],)
+        named = dict(zip(_PARTS, parts, strict=False))
+    else:
+        try:
+            named = inspect.signature(step).bind(*args).arguments
+        except (TypeError, ValueError):
+            named = {}
+    return {
+        f"{BATCH}{name}": tensor
+        for part, value in named.items()
+        for name, tensor in _leaves(part, value)
+    }
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(f"{name}/{key}", part)
+    elif isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            yield from _leaves(f"{name}/{number}", part)
+    elif isinstance(value, (tf.Tensor, tf.TensorSpec)):
+        yield name, value

@@ -1,0 +1,77 @@
+"""The live graph of one run in Keras's loops, and the global step in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
+from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.live_session import variables
+from hookbridge.adapters.live_session.global_step import GlobalStep
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.session import LiveSession, StepRunner
+from hookbridge.adapters.live_session.step_names import StepNames
+from hookbridge.ground.protocols import Context, KerasModel
+from hookbridge.ground.structures import RecentlyUsed
+
+
+class FitGraph(GraphPart):
+    """What hooks see of an eager model."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._model = model
+        self._rate: tf.Variable | None = None  # None for a schedule
+        self.live: LiveGraph
+        self.global_step: GlobalStep | None = None
+        # `{placeholder: value}` of the last step, for runs without a step.
+        self.last_values: dict[str, Any] = {}
+
+    def build(self, names: StepNames) -> int:
+        """Makes the graph of a model with these step tensors; returns its step."""
+        model = self._model
+        self.global_step = GlobalStep(model)
+        optimizer = getattr(model, "optimizer", None)
+        self._rate = variables.learning_rate_variable(optimizer)
+        self.live = LiveGraph(
+            names,
+            variables.model_variables(model),
+            self.global_step.variable,
+            self._rate,
+        )
+        return int(self.global_step.value)
+
+    def make_session(
+        self, run_step: StepRunner, functions: RecentlyUsed
+    ) -> LiveSession:
+        """A session on the graph; `functions` keeps what it traces over the run."""
+        assert self.global_step is not None
+        return LiveSession(
+            self.live, self.global_step, run_step, self.last_values, functions
+        )
+
+    def hooks_run(self) -> Context:
+        return self.live.as_default()  # type: ignore[no-any-return]
+
+    def feeds_of_step(self, program: SessionProgram) -> StepFeeds:
+        """Which feeds of a program go into the step."""
+        if not program.feeds:
+            return NO_FEEDS
+        rate, tensors, graph = None, {}, self.live
+        for index, tensor in enumerate(program.feeds):
+            if tensor.name == graph.learning_rate_name:
+                rate = (self._rate, index)
+            elif tensor.op.name in graph.step_tensors:
+                tensors[graph.step_tensors[tensor.op.name].key] = index
+        return StepFeeds(rate, tensors)
+
+    def remember(self) -> None:
+        if self.global_step is not None:
+            self.global_step.remember()
+
+    def recall(self) -> None:
+        """Takes the steps that loops inside this one have made since `remember`."""
+        if self.global_step is not None:
+            self.global_step.recall()

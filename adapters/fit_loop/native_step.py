@@ -1,0 +1,152 @@
+"""The steps of Keras's loops, or of a loop of the user's own, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop.fit_graph import FitGraph
+from hookbridge.adapters.fit_loop.installation import StepInstallation
+from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
+from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
+from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.ground import compat
+from hookbridge.ground.protocols import Arguments
+
+
+class NativeStep(StepPart):
+    """Makes the native step of a run; `installation` makes the loop call it."""
+
+    data_ended = False
+
+    def __init__(
+        self, loop: HookedLoop, graph: FitGraph, installation: StepInstallation
+    ) -> None:
+        self._loop = loop
+        self._model = loop.model
+        self._graph = graph
+        self._installation = installation
+        self._args: Arguments = ()
+        self._outputs: Any = None
+        self._has_outputs = False
+        self._is_stopped = False
+        # Whether a call makes several steps; the step's own count is read only then.
+        self._counts = False
+        self._eager_mode = compat.private("eager_mode")
+        # The graph of the native loop, which holds the strategy's scope. The native
+        # step runs under it, in `_eager_mode()`.
+        self._outside: Any = None
+        installation.install(loop, self._function_of)
+
+    @property
+    def native(self) -> StepFunction:  # type: ignore[override]
+        function: StepFunction = self._installation.step
+        return function
+
+    def _function_of(self, source: StepSource) -> StepFunction:
+        """The function for the run's step: that of an earlier run if it is kept."""
+        earlier = source.filed
+        if isinstance(earlier, KeptFunction):
+            return earlier.step
+        guests = self._loop.guests
+        names = {name for guest in guests for name in guest.fetched_names}
+        if source.mode is not PREDICT and any(g.may_fetch_loss for g in guests):
+            names.add("loss:0")
+        return StepFunction(source, frozenset(names))
+
+    def prepare(self, args: Arguments) -> None:
+        self.data_ended = False
+        if self._is_stopped:
+            # Keras 2 has no other way to end `evaluate` and `predict`.
+            raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
+        self._outside = tf.compat.v1.get_default_graph()
+        self._args = args
+
+    def open(self) -> int:
+        self.native.discover(*self._args)
+        steps = getattr(self._model, "_steps_per_execution", None)
+        if steps is None:
+            steps = getattr(self._model, "steps_per_execution", 1)
+        several = as_int(1 if steps is None else steps) > 1
+        self._counts = several and self._installation.mode is TRAIN
+        return self._graph.build(self.native.names)
+
+    def make_session(self) -> LiveSession:
+        """A session on the run's graph, whose steps are those of this part."""
+        return self._graph.make_session(self.run_step, self.native.functions)
+
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
+        monitored.run(self._graph.live.loop_fetches)
+        self._has_outputs = True
+        return self.take_outputs()
+
+    def take_outputs(self) -> Any:
+        """What the native loop gets from the step that was made last, once."""
+        outputs, self._outputs = self._outputs, None
+        return outputs
+
+    def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        """Makes the prepared step with a program around it, for the session."""
+        graph, step = self._graph, self.native
+        global_step = graph.global_step
+        assert global_step is not None
+        with self._outside.as_default(), self._eager_mode():
+            before = step.steps_made if self._counts else 0
+            try:
+                fetched: list[Any]
+                outputs, fetched, values = step.run(
+                    self._args,
+                    program,
+                    feeds,
+                    graph.live.tapped,
+                    graph.feeds_of_step(program),
+                )
+            except END_OF_DATA:
+                self.data_ended = True
+                raise
+            if self._counts:
+                global_step.add(step.steps_made - before)
+            elif self._installation.mode is TRAIN:
+                global_step.add(1)
+        graph.last_values.update(values)
+        self._outputs = outputs
+        return fetched
+
+    def without_hooks(self, args: Arguments | None = None) -> Any:
+        """Makes a step, the prepared one by default, that no hook hears of."""
+        return self.native.kept(*(self._args if args is None else args))
+
+    def stop(self) -> None:
+        mode = self._installation.mode
+        assert mode is not None
+        if mode is TRAIN or hasattr(self._model, mode.stop):
+            setattr(self._model, mode.stop, True)
+        self._is_stopped = mode is not TRAIN
+
+    def stopped_by(self, error: BaseException) -> Any:
+        outputs = self.take_outputs()
+        if outputs is not None:
+            return outputs  # `after_run` raised: the step has been made
+        return self._installation.without_step(error, is_first=not self._has_outputs)
+
+    def suspend(self) -> None:
+        self._graph.remember()
+        self._installation.suspend()
+
+    def resume(self) -> None:
+        self._graph.recall()
+        self._installation.resume()
+
+    def leave(self) -> None:
+        self._installation.leave()
+        # An iterator that is left to the garbage collector can hold the process up
+        # for a minute (docs/decisions/0005-iterators-die-young.md).
+        self._args = ()

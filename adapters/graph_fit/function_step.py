@@ -1,0 +1,137 @@
+"""The steps of a model in a v1 graph: each execution of Keras's function is one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.graph_fit.functions import LoopFunction
+from hookbridge.adapters.graph_fit.graph_names import learning_rate
+from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
+from hookbridge.adapters.graph_fit.keras_session import GraphSession, KerasSession
+from hookbridge.adapters.graph_fit.step_call import StepCall
+from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.ground import compat
+from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import AnyFunction, Arguments, Session
+
+
+class FunctionStep(StepPart):
+    """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
+
+    data_ended = False
+
+    def __init__(
+        self, loop: HookedLoop, graph: KerasGraph, session: GraphSession
+    ) -> None:
+        self._loop = loop
+        self._model = loop.model
+        self._graph = graph
+        self._session = session
+        self._function: LoopFunction | None = None
+        self._step: StepCall
+        self._request: tuple[Any, Any, Any]
+        self._last: list[Any] = []
+
+    def begin(self, mode: str) -> None:
+        if self._loop.mode is None:
+            self._loop.note_begin(mode)
+            self._function = LoopFunction(self._model, mode, self._session_of)
+            self._function.install()
+
+    def _session_of(self, function: Any, session: Session) -> KerasSession:
+        """The session that makes the callable of Keras's function."""
+        mine = self._session.current
+        if mine is None or mine.native is not session:  # Keras may have a new one
+            mine = self._session.current = KerasSession(session)
+
+        def make_step(options: Any) -> AnyFunction:
+            rate = learning_rate(self._model)
+            step = StepCall(session, options, self._fetches_of(function), rate)
+
+            def call(
+                *values: Any, run_metadata: tf.compat.v1.RunMetadata | None = None
+            ) -> Any:
+                request = (step, values, function.run_options, run_metadata)
+                return self._loop.call(*request)
+
+            return call
+
+        mine.make_step = make_step
+        return mine
+
+    def _fetches_of(self, function: Any) -> Mapping[str, Any]:
+        """What a session loop would fetch."""
+        is_predict = self._loop.mode == "predict"
+        model = self._model
+        names = model.output_names if is_predict else model.metrics_names
+        return dict(zip(names, function.outputs, strict=False))
+
+    def prepare(self, args: Arguments) -> None:
+        self._step, values, options, metadata = args
+        self.data_ended = self._step.data_ended = False
+        assert self._session.current is not None
+        self._session.current.step = self._step
+        if options is not None:  # hooks' options are merged into it
+            copied = tf.compat.v1.RunOptions()
+            copied.CopyFrom(options)
+            options = copied
+        self._request = (self._step.feed_dict(values), options, metadata)
+
+    def open(self) -> int:
+        mode = self._loop.mode
+        assert mode is not None and self._session.current is not None
+        return self._graph.build(self._session.current, mode, self._step.fetches)
+
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
+        try:
+            self._last = monitored.run(self._step.fetches, *self._request)
+        finally:
+            self.data_ended = self._step.data_ended
+        return self._last
+
+    def stop(self) -> None:
+        assign(self._model, stop_training=True)
+        _end_with_this_batch()
+
+    def stopped_by(self, error: BaseException) -> Any:
+        outputs = self._step.take_outputs()
+        if outputs is not None:
+            return outputs  # the step was made: `after_run` raised
+        if self._loop.mode == "predict":
+            raise error
+        # Keras cannot leave its loop before a step without outputs of that step.
+        return self._last or [0.0] * len(self._model.metrics_names)
+
+    def suspend(self) -> None:
+        if self._function is not None:
+            self._function.remove()
+
+    def resume(self) -> None:
+        if self._function is not None:
+            self._function.install()
+
+    def leave(self) -> None:
+        if not self._loop.is_suspended:
+            self.suspend()
+
+
+def _end_with_this_batch() -> None:
+    """Lets the running loop average over the batches that have run."""
+    # Keras would divide the loss by the number of samples or steps that it expected,
+    # and return an array with room for all predictions.
+    names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")
+    if names is None:
+        return  # one step alone, as in `train_on_batch`
+    aggregator: Any = names["aggregator"]
+    if aggregator.use_steps:
+        assign(aggregator, steps=names["step"] + 1, num_samples=None)
+        return
+    samples = names["batch_end"]
+    assign(aggregator, num_samples=samples)
+    for part in aggregator.results or ():
+        if hasattr(part, "num_samples"):  # predictions of one output
+            assign(part, num_samples=samples, results=part.results[:samples])

@@ -1,0 +1,101 @@
+"""What a run puts on a model's own graph, and the names that hooks find there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.graph_fit.graph_collections import GraphCollections, step_of
+from hookbridge.adapters.graph_fit.graph_names import (
+    GraphNames,
+    gradients,
+    rate_tensor,
+)
+from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.ground.protocols import Session
+
+v1 = tf.compat.v1
+
+
+class KerasGraph(GraphPart):
+    """The graph of a model that Keras trains by session runs."""
+
+    def __init__(self, loop: HookedLoop) -> None:
+        self._loop = loop
+        self._model = loop.model
+        self._graph: tf.Graph
+        self._is_begun = False
+        self._collections: GraphCollections | None = None  # from `build` on
+        self._variables: HookVariables
+        self._names: GraphNames
+        self._counter: tf.Variable
+
+    def build(self, session: Session, mode: str, fetches: Mapping[str, Any]) -> int:
+        """Adds what hooks look for; returns the global step."""
+        graph, model = session.graph, self._model
+        self._graph = graph
+        with graph.as_default():
+            self._collections = GraphCollections(graph)
+            self._variables = HookVariables(graph)
+            counter = self._counter = step_of(model, session)
+            if not session.run(v1.is_variable_initialized(counter)):
+                session.run(counter.initializer)
+            self._collections.enter(counter)
+            aliases = {"global_step": v1.convert_to_tensor(counter)}
+            rate = rate_tensor(model, counter)
+        if rate is not None:
+            aliases["learning_rate"] = rate
+        if mode == "train":
+            aliases.update(gradients(model))
+        if mode != "predict":
+            aliases.update(fetches)
+        self._names = GraphNames(model, graph, aliases)
+        return int(session.run(counter))
+
+    def make_final(self, session: Session) -> None:
+        """After `begin` of all hooks: initialises what they have made."""
+        # Variables of the model keep their values; those that hooks made get their
+        # initial values.
+        assert self._collections is not None
+        self._variables.initialise(session)
+        self._collections.add_saver(self._counter)
+
+    @contextlib.contextmanager
+    def hooks_run(self) -> Iterator[None]:
+        """See `GraphPart`: the graph is final for hooks, after the first time."""
+        graph = self._graph
+        was_final = graph.finalized
+        with (
+            graph.as_default(),
+            self._names.installed(),
+            contextlib.ExitStack() as at_start,
+        ):
+            if self._is_begun:
+                graph.finalize()
+            else:
+                at_start.enter_context(self._variables.recording())
+            try:
+                yield
+            finally:
+                self._is_begun = True
+                if not was_final:  # Keras adds to it between steps
+                    graph._unsafe_unfinalize()
+
+    def suspend(self) -> None:
+        if self._collections is not None:
+            self._collections.leave()
+
+    def resume(self) -> None:
+        if self._collections is not None:
+            self._collections.enter_again()
+
+    def leave(self) -> None:
+        if not self._loop.is_suspended:
+            self.suspend()
+        if self._collections is not None:
+            self._variables.leave()

@@ -1,0 +1,101 @@
+"""The steps of one process of a `fit` on several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop.native_step import NativeStep
+from hookbridge.adapters.fit_loop.step_function import StepFunction
+from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.roles import given_role
+from hookbridge.adapters.guests.skipped import SkippedHook
+from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.ground.protocols import Arguments, Hook
+
+
+class WorkerStep(StepPart):
+    """Makes the steps of `fit`, `evaluate` and `predict` of one process under several.
+
+    The others wait for this process in each step. So a stop does not end its steps: it
+    becomes `stop_training`, and `EndTogether` decides when that counts. All else is as
+    in one process, by `fit`.
+    """
+
+    def __init__(self, loop: HookedLoop, fit: NativeStep) -> None:
+        self._loop = loop
+        self._fit = fit
+        self._has_failed_stop = False
+
+    @property
+    def native(self) -> StepFunction:  # type: ignore[override]
+        return self._fit.native
+
+    @property
+    def data_ended(self) -> bool:  # type: ignore[override]
+        return self._fit.data_ended
+
+    def hook_of(self, guest: Guest) -> Any:
+        """See `StepPart`; a hook that saves the model is called on the chief."""
+        extended = self._loop.model.distribute_strategy.extended
+        if is_of_chief(guest) and not extended.should_checkpoint:
+            return SkippedHook(guest, "chief")
+        return guest.item
+
+    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+        later = LaterStop(lambda: self._loop.mode == "train", self.stop)
+        return [*super().members(hooks), later]
+
+    @property
+    def is_alone(self) -> bool:  # type: ignore[override]
+        """After a stop by an error, steps are made without hooks."""
+        return self._has_failed_stop
+
+    def make_alone(self, args: Arguments) -> Any:
+        return self._fit.without_hooks(args)
+
+    def prepare(self, args: Arguments) -> None:
+        self._fit.prepare(args)
+
+    def open(self) -> int:
+        return self._fit.open()
+
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
+        return self._fit.run(monitored)
+
+    def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+        """Makes the prepared step with a program around it, for the session."""
+        try:
+            return self._fit.run_step(program, feeds)
+        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
+            raise ClusterFailure(e) from e  # another process is lost
+
+    def stop(self) -> None:
+        self._fit.stop()
+
+    def stopped_by(self, error: BaseException) -> Any:
+        """See `StepPart`; the step is made in any case, since the others make it."""
+        if self._loop.mode != "train":
+            return self._fit.stopped_by(error)
+        self._has_failed_stop = True
+        outputs = self._fit.take_outputs()
+        return self._fit.without_hooks() if outputs is None else outputs
+
+    def suspend(self) -> None:
+        self._fit.suspend()
+
+    def resume(self) -> None:
+        self._fit.resume()
+
+    def leave(self) -> None:
+        self._fit.leave()
+
+
+def is_of_chief(guest: Guest) -> bool:
+    """Whether a hook runs on the chief although nobody has set its role."""
+    return guest.saves_checkpoints and given_role(guest.item) is None

@@ -1,0 +1,232 @@
+"""The steps of `fit` under `ParameterServerStrategy`.
+
+Steps are scheduled and nobody waits for them. When the values of a step have arrived,
+guests get all events of the step in the usual order (`before_run`, `after_run`, the
+batch events). By then at most `max_lag` later steps have been scheduled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.fit_loop.fit_graph import FitGraph
+from hookbridge.adapters.fit_loop.installation import Installation
+from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
+from hookbridge.adapters.hooked_loop.monitored import (
+    END_OF_DATA,
+    ClusterFailure,
+    LaterStop,
+)
+from hookbridge.adapters.parameter_server.cluster_session import (
+    ClusterSession,
+    ShieldedHook,
+    saves_after,
+)
+from hookbridge.adapters.parameter_server.event_queue import (
+    EventQueue,
+    connected_workers,
+)
+from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
+from hookbridge.adapters.parameter_server.keras_calls import (
+    cached_reads,
+    no_empty_epochs,
+)
+from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
+from hookbridge.adapters.parameter_server.scheduler import Scheduler
+from hookbridge.adapters.parameter_server.step_values import StepValue
+from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import Arguments, Hook
+
+
+class ClusterStep(StepPart):
+    """Makes the steps of one `fit` on remote workers, and delivers their events."""
+
+    def __init__(self, loop: HookedLoop, graph: FitGraph) -> None:
+        model = loop.model
+        self._loop = loop
+        self._model = model
+        self._members = 0
+        self._has_outputs = False
+        self._graph = graph
+        self.events = EventQueue(self._guard, self._load, connected_workers())
+        self._scheduler = Scheduler(model, graph, self.events)
+        self._patches = contextlib.ExitStack()
+        self._patches.enter_context(cached_reads(model))
+        self._patches.enter_context(no_empty_epochs(model, self._delivered))
+        end_with_threads(model.distribute_strategy)
+        self._installation = Installation(model)
+        self._installation.install(loop, self._function_of)
+
+    @property
+    def data_ended(self) -> bool:  # type: ignore[override]
+        return self._scheduler.data_ended
+
+    def _load(self, value: StepValue) -> dict[str, Any] | None:
+        return self._scheduler.load(value)
+
+    def add_member(self, max_lag: int | None) -> None:
+        self._members += 1
+        self.events.limit_lag(max_lag)
+
+    def member_ended(self) -> None:
+        """A callback had its `on_train_end`; the last one ends a run without hooks."""
+        self._members -= 1
+        if self._members == 0 and not self._loop.hooks:
+            self._loop.leave()
+
+    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+        return [
+            *(ShieldedHook(hook, self._note_lost) for hook in hooks),
+            LaterStop(lambda: self._scheduler.ahead, self._ask_stop),
+        ]
+
+    def _function_of(self, source: StepSource) -> ScheduledStep | None:
+        if source.mode is TRAIN:
+            return ScheduledStep(source)
+        hooks = self._loop.hooks
+        if hooks:
+            loop = "evaluate" if source.mode is TEST else source.mode.name
+            raise errors.RefusedError(
+                f"Hooks cannot run in `{loop}` under `ParameterServerStrategy`: "
+                f"{', '.join(type(h).__name__ for h in hooks)}. They can in "
+                "`fit`; for the other loops restore a checkpoint into a model made "
+                "outside the strategy.",
+                see="parameter servers",
+            )
+        return None
+
+    # -- a step ----------------------------------------------------------------------
+
+    @property
+    def is_alone(self) -> bool:  # type: ignore[override]
+        """Whether the next step is scheduled ahead of its events."""
+        # In the first step, or without lag, hooks come first: the step is scheduled
+        # with what they fetch.
+        loop = self._loop
+        return not loop.hooks or (loop.has_begun and self.events.max_lag > 0)
+
+    def make_alone(self, args: Arguments) -> Any:
+        """Schedules a step whose events are delivered later."""
+        loop, scheduler = self._loop, self._scheduler
+        scheduler.prepare(self._installation.step, args)
+        try:
+            value = scheduler.schedule()
+        except END_OF_DATA:
+            self.events.flush()
+            raise
+        except BaseException:
+            loop.fail()
+            raise
+        outputs = scheduler.take_outputs()
+        if loop.hooks:
+            self.events.add(value, lambda: self._replay(value))
+        count = scheduler.in_flight.count
+        saves = any(saves_after(hook, count) for hook in loop.hooks)
+        self.events.deliver(0 if saves else None)
+        self._stop_if_preempted()
+        return outputs
+
+    def _replay(self, value: StepValue) -> None:
+        """Gives the hooks the events of a step that was scheduled earlier."""
+        if self._scheduler.load(value) is None:
+            return
+        with self._scheduler.presenting(value):
+            if self._loop.replay()[1]:
+                self._ask_stop()
+
+    def prepare(self, args: Arguments) -> None:
+        self.events.flush()
+        self._scheduler.prepare(self._installation.step, args)
+
+    def open(self) -> int:
+        return self._scheduler.open()
+
+    def make_session(self) -> ClusterSession:
+        """A session for hooks, whose steps are the scheduled ones."""
+        return self._scheduler.make_session()
+
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
+        monitored.run(self._graph.live.loop_fetches)
+        self._has_outputs = True
+        if self._scheduler.present is None:
+            self._stop_if_preempted()
+        return self._scheduler.take_outputs()
+
+    def _stop_if_preempted(self) -> None:
+        if PREEMPTED.is_set():
+            self.stop()
+
+    def stop(self) -> None:
+        assign(self._model, stop_training=True)
+
+    def stopped_by(self, error: BaseException) -> Any:
+        outputs = self._scheduler.take_outputs()
+        if outputs is not None:
+            return outputs  # `after_run` raised: the step has been made
+        return self._installation.without_step(error, is_first=not self._has_outputs)
+
+    # -- what is due, and what has failed --------------------------------------------
+
+    def _delivered(self) -> int:
+        self.events.flush()
+        return self._scheduler.in_flight.delivered
+
+    def _note_lost(self) -> None:
+        self._scheduler.in_flight.is_broken = True
+
+    def _ask_stop(self) -> None:
+        self.events.stop_asked = True
+
+    def _guard(self, deliver: Callable[[], None]) -> None:
+        """Runs a delivery; errors of guests have the same effects as in a step."""
+        try:
+            deliver()
+        except ClusterFailure as e:
+            self._loop.fail()
+            raise e.error from None
+        except END_OF_DATA as e:
+            if type(e) not in END_OF_DATA:
+                self._loop.fail()
+                raise
+            self._ask_stop()
+        except BaseException:
+            self._loop.fail()
+            raise
+        if self.events.stop_asked:
+            self.stop()
+
+    def flush(self) -> None:
+        self.events.flush()
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        if not self._scheduler.in_flight.is_broken:
+            # No step of this run may go on after the run.
+            with contextlib.suppress(Exception):
+                self._model._cluster_coordinator.join()
+            yield
+            return
+        with contextlib.suppress(tf.errors.OpError):
+            yield
+
+    # -- the model -------------------------------------------------------------------
+
+    def suspend(self) -> None:
+        self._installation.suspend()
+
+    def resume(self) -> None:
+        self._installation.resume()
+
+    def leave(self) -> None:
+        self._installation.leave()
+        self._patches.close()
+        self._scheduler.leave()
+        self.events.forget()

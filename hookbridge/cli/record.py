@@ -1,0 +1,48 @@
+"""`hookbridge record` runs a TF1 program and records what its trainings do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hookbridge import errors
+from hookbridge.cli import run as cli_run
+from hookbridge.cli.parser import Parser, Values
+from hookbridge.ground.cluster import task_of
+
+SUMMARY = "Run a TF1 program, unedited, and record what its training does."
+USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"
+EXAMPLE = "hookbridge record --steps=20 --to=reference examples/tf1_script.py"
+NOTE = (
+    "It is `hookbridge run` with an `hb.recorder` in every training. `hookbridge\n"
+    "compare` then says where a port first differs. A second training of the program\n"
+    "is recorded in FOLDER/training-2, and so on."
+)
+
+
+def define_flags(parser: Parser) -> None:
+    """Defines the command's flags."""
+    cli_run.define_world(parser)
+    parser.flag("to", None, "The folder of the recording, which has none yet.", str)
+    parser.flag("steps", 20, "Training steps that are recorded.", least=1)
+    text = "Keep whole weights after each this many steps."
+    parser.flag("weights_every", None, text, int, least=1)
+    text = "The gradients of all steps as norms, or whole."
+    parser.flag("gradients", "norms", text, ("norms", "whole"))
+    parser.flag("max_megabytes", 1024, "How large the recording may become.", least=1)
+    parser.flag("then_stop", False, "Ask the training to stop after these steps.")
+
+
+def run(values: Values) -> Callable[[], int]:
+    """Prepares the program; what is returned runs it in this process."""
+    from hookbridge.insight.reference.files import new_folder
+
+    if values.to is None:
+        raise errors.InvalidArgumentError(
+            "Received no --to; expected a folder for the recording, such as "
+            "--to=reference."
+        )
+    if task_of() in ("local", "chief"):
+        new_folder(values.to)
+    names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
+    options = {name: getattr(values, name) for name in names}
+    return cli_run.start(values, record=(values.to, options))

@@ -1,0 +1,35 @@
+"""Which TensorFlow is installed, from the metadata of packages; nothing is imported."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+# Distributions that hold the package `tensorflow`.
+TENSORFLOWS = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tf-nightly",
+    "tensorflow-intel",
+    "tensorflow-macos",
+    "tensorflow-rocm",
+    "tf-nightly-cpu",
+    "intel-tensorflow",
+)
+
+
+def tensorflow() -> tuple[int, int] | None:
+    """The installed TensorFlow's `(major, minor)`, or None if there is none."""
+    for name in TENSORFLOWS:
+        try:
+            return major_minor(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def major_minor(version: str) -> tuple[int, int]:
+    """The first two numbers of a version."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    assert match is not None
+    return int(match[1]), int(match[2])

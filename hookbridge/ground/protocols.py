@@ -1,0 +1,73 @@
+"""What the bridge asks of a hook, a callback, a model and a session.
+
+TensorFlow and Keras have no types, and each has several classes for the same thing
+(Keras 2, tf_keras, Keras 3). These are the methods and fields that all of them have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+# A context in which nobody looks at what `with ... as` gives.
+Context = AbstractContextManager[Any]
+# What a native loop calls its step with.
+Arguments = tuple[Any, ...]
+# What Keras passes to `on_*` methods of callbacks.
+Logs = Mapping[str, Any] | None
+# A function whose arguments nobody here looks at.
+AnyFunction = Callable[..., Any]
+
+
+class Session(Protocol):
+    """A session on a graph, as hooks get it: `tf.compat.v1.Session`."""
+
+    @property
+    def graph(self) -> Any: ...
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class Hook(Protocol):
+    """A `tf.compat.v1.train.SessionRunHook`, or an object with its five methods."""
+
+    def begin(self) -> None: ...
+
+    def after_create_session(self, session: Session, coord: Any) -> None: ...
+
+    def before_run(self, run_context: Any) -> Any: ...
+
+    def after_run(self, run_context: Any, run_values: Any) -> None: ...
+
+    def end(self, session: Session) -> None: ...
+
+
+class KerasModel(Protocol):
+    """A model of any Keras."""
+
+    name: str
+    optimizer: Any
+    stop_training: bool
+
+    @property
+    def metrics(self) -> list[Any]: ...
+
+    def __getattr__(self, name: str) -> Any:
+        """What only some Kerases have, or what a user has added."""
+
+
+class Callback(Protocol):
+    """A callback of any Keras; its `on_*` methods are in `ground.lifecycle`."""
+
+    def set_params(self, params: Any) -> None: ...
+
+    def set_model(self, model: Any) -> None: ...

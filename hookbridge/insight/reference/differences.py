@@ -1,0 +1,291 @@
+"""The differences of two recordings, layer by layer and step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hookbridge.insight.reference.files import RecordedStep, Recording, norm
+from hookbridge.insight.reference.matching import match
+
+# The layers in the order in which causes come, and the tolerance of each in the first
+# step, as a multiple of the loss's.
+LAYERS = {
+    "data": 0.05,
+    "initial weights": 0.05,
+    "forward": 1.0,
+    "gradients": 20.0,
+    "update": 80.0,
+    "state": 80.0,
+}
+# What may differ of the first loss, in units of the last place of the numbers' type.
+_UNITS = 200
+# A gradient that is this part of all gradients, or less, is nothing but rounding; so is
+# an element that is this part of the largest one. Adam makes whole steps of both.
+_NOISE, _NOISY_ELEMENT = 1e-5, 1e-4
+# Whole variables after a later step have more in them than one update.
+_OF_SEVERAL = 5.0
+
+
+class Measure(NamedTuple):
+    """One difference: which layer, step and variable, and how large it may be.
+
+    `difference` is relative to what is compared, see docs/reference-runs.md.
+    """
+
+    layer: str
+    step: int
+    name: str
+    difference: float
+    tolerance: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is more than rounding."""
+        return not self.difference <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a comparison: what was measured, and the first that differs."""
+
+    name: str
+    measures: list[Measure]
+    why_not: str  # why nothing was measured
+
+    @property
+    def first(self) -> Measure | None:
+        """The largest difference of the first step with one."""
+        found = [m for m in self.measures if m.differs]
+        steps = [m for m in found if m.step == found[0].step]
+        return max(steps, key=lambda m: m.difference) if found else None
+
+
+def status(layer: Layer) -> str:
+    """What became of a layer: "same", "differs from step N" or "not compared"."""
+    if not layer.measures:
+        return "not compared"
+    return f"differs from step {layer.first.step}" if layer.first else "same"
+
+
+class Pairing:
+    """Two recordings, and which of their parts belong together."""
+
+    def __init__(
+        self,
+        ours: Recording,
+        theirs: Recording,
+        names: Mapping[str, str],
+        tolerance: float | None,
+    ) -> None:
+        self.ours, self.theirs = ours, theirs
+        kinds = ("weight", "state", "counter")
+        mine, others = ours.shapes(*kinds), theirs.shapes(*kinds)
+        batches = [_batch_shapes(each) for each in (ours, theirs)]
+        of_batch = {n: c for n, c in names.items() if n in batches[0]}
+        rest = {n: c for n, c in names.items() if n not in batches[0]}
+        self.variables = match(mine, others, rest)
+        self.batch = match(batches[0], batches[1], of_batch)
+        self.steps = list(zip(ours.steps, theirs.steps, strict=False))
+        self._initial = ours.initial, theirs.initial
+        types = {v["dtype"] for r in (ours, theirs) for v in r.variables.values()}
+        real = [np.dtype(t) for t in types if np.dtype(t).kind == "f"]
+        self._unit = max((float(np.finfo(t).eps) for t in real), default=1.2e-7)
+        self._loss_tolerance = tolerance or _UNITS * self._unit
+        self.noisy = self._noise()
+
+    def _noise(self) -> frozenset[str]:
+        """Weights whose first gradient is rounding: what Adam makes of it is chance."""
+        if not self.ours.steps:
+            return frozenset()
+        norms = self.ours.steps[0].line["gradient_norms"]
+        whole = math.hypot(*(value or 0.0 for value in norms.values()))
+        return frozenset(n for n, v in norms.items() if v and v <= _NOISE * whole)
+
+    def _clear_of(self, name: str) -> Any:
+        """Which elements of a weight have a gradient that is more than rounding."""
+        held = ((self.ours, name), (self.theirs, self.variables.pairs[name]))
+        for recording, key in held:
+            gradient = recording.steps[0].arrays("gradients").get(key)
+            if gradient is not None and gradient.size:
+                size = np.abs(gradient)
+                return size > _NOISY_ELEMENT * size.max()
+        return None
+
+    def tolerance(self, layer: str, step: int) -> float:
+        """The tolerance of a layer in a step; rounding adds up over the steps."""
+        grows = layer not in ("data", "initial weights")
+        return self._loss_tolerance * LAYERS[layer] * (step if grows else 1)
+
+    def measures(self) -> dict[str, list[Measure]]:
+        """All differences, by layer, in the order of steps."""
+        found: dict[str, list[Measure]] = {layer: [] for layer in LAYERS}
+        for each in self._all():
+            found[each.layer].append(each)
+        return found
+
+    def _all(self) -> Iterator[Measure]:
+        for name, other in self.variables.pairs.items():
+            if self.ours.variables[name]["kind"] != "counter":
+                a, b = self._initial[0][name], self._initial[1][other]
+                yield self._measure("initial weights", 1, name, _apart(a, b))
+        for ours, theirs in self.steps:
+            yield from self._data(ours, theirs)
+            yield from self._forward(ours, theirs)
+            yield from self._gradients(ours, theirs)
+            yield from self._moves(ours, theirs)
+
+    def _measure(self, layer: str, step: int, name: str, difference: float) -> Measure:
+        return Measure(layer, step, name, difference, self.tolerance(layer, step))
+
+    def _data(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        mine, others = ours.arrays("batch"), theirs.arrays("batch")
+        for name, other in self.batch.pairs.items():
+            if name in mine and other in others:
+                difference = _apart(mine[name], others[other])
+                yield self._measure("data", ours.number, name, difference)
+
+    def _forward(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        mine, other = ours.loss, theirs.loss
+        if mine is None or other is None:
+            return
+        # A loss that has become small is compared as a part of the first one.
+        size = max(abs(mine), 0.01 * abs(self.ours.steps[0].loss or 0.0))
+        yield self._measure("forward", ours.number, "loss", _part(mine, other, size))
+
+    def _gradients(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        mine, other = ours.line["gradient_norms"], theirs.line["gradient_norms"]
+        whole = [ours.arrays("gradients"), theirs.arrays("gradients")]
+        floor = 1e-3 * math.hypot(*(value or 0.0 for value in mine.values()))
+        for name, partner in self.variables.pairs.items():
+            if name not in mine or partner not in other:
+                continue
+            a, b = _nan(mine[name]), _nan(other[partner])
+            if name in whole[0] and partner in whole[1]:
+                difference = _apart(whole[0][name], whole[1][partner], floor)
+            else:
+                difference = _part(a, b, max(a, floor))
+            yield self._measure("gradients", ours.number, name, difference)
+
+    def _moves(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        """How far variables moved: since the begin if they are whole, or in this step.
+
+        What a variable's own rounding adds is not a difference, nor what moving
+        averages take over from weights that move by chance.
+        """
+        step = ours.number
+        rates = ours.learning_rate, theirs.learning_rate
+        if None not in rates:
+            a, b = (_nan(rate) for rate in rates)
+            exact = self._loss_tolerance * LAYERS["initial weights"]
+            yield Measure("update", step, "learning_rate", _part(a, b, abs(a)), exact)
+        moved = [self._moved(place, each) for place, each in enumerate((ours, theirs))]
+        mine, other = ours.line["change_norms"], theirs.line["change_norms"]
+        chance = 0.0
+        for name, partner in self.variables.pairs.items():
+            kind = self.ours.variables[name]["kind"]
+            if name not in mine or partner not in other:
+                continue
+            a, b = _nan(mine[name]), _nan(other[partner])
+            if name in self.noisy:
+                chance += step * (a + b)
+                continue
+            rounding = 4 * self._unit * _nan(ours.line["norms"][name])
+            if kind == "state":
+                rounding += chance
+            layer = "update" if kind == "weight" else "state"
+            yield self._measure(layer, step, name, _beyond(abs(a - b), a, rounding))
+            if name in moved[0] and partner in moved[1]:
+                whole = moved[0][name], moved[1][partner]
+                if kind == "weight" and whole[0].shape == whole[1].shape:
+                    clear = self._clear_of(name)
+                    whole = whole if clear is None else tuple(w[clear] for w in whole)
+                size = norm(whole[0])
+                apart = _beyond(size * _apart(*whole), size, rounding)
+                if step > 1:
+                    apart /= _OF_SEVERAL
+                yield self._measure(layer, step, name, apart)
+
+    def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
+        """The whole variables after a step, less what they were at the begin."""
+        initial = self._initial[place]
+        return {
+            name: np.subtract(value, initial[name], dtype=np.float64)
+            for name, value in step.arrays("variables").items()
+        }
+
+    def why_not(self, layer: str) -> str:
+        """Why nothing of a layer could be compared."""
+        if not self.steps:
+            return "one of the two has no steps"
+        parts: dict[str, Callable[[Recording], Any]] = {
+            "data": lambda r: r.steps[0].line["batch"],
+            "forward": lambda r: r.steps[0].loss is not None,
+            "gradients": lambda r: r.steps[0].line["gradient_norms"],
+            "state": lambda r: r.shapes("state", "counter"),
+            "initial weights": lambda r: r.shapes("weight"),
+            "update": lambda r: r.shapes("weight"),
+        }
+        has = parts[layer]
+        recordings = (("reference", self.ours), ("port", self.theirs))
+        lacking = [who for who, recording in recordings if not has(recording)]
+        if not lacking:
+            return "no name of one belongs to a name of the other"
+        return f"not recorded in the {' and the '.join(lacking)}"
+
+    def notes(self) -> Iterator[str]:
+        """What is to be known beside the differences."""
+        counts = len(self.ours.steps), len(self.theirs.steps)
+        if counts[0] != counts[1]:
+            yield f"the reference has {counts[0]} steps, the port {counts[1]}"
+        if self.noisy:
+            yield (
+                f"not judged, since their gradients are rounding: "
+                f"{', '.join(sorted(self.noisy))}"
+            )
+        for who, recording in (("reference", self.ours), ("port", self.theirs)):
+            if found := recording.header.get("random_ops"):
+                yield f"the {who} draws random numbers in its step: {', '.join(found)}"
+        left = [n for n in self.batch.unmatched if self.batch.pairs]
+        if left:
+            yield f"parts of the batch that the port does not have: {', '.join(left)}"
+
+
+def _batch_shapes(recording: Recording) -> dict[str, tuple[int, ...]]:
+    """The shapes of the first batch."""
+    batch = recording.steps[0].line["batch"] if recording.steps else {}
+    return {name: tuple(shape) for name, (shape, _) in batch.items()}
+
+
+def _apart(a: Any, b: Any, floor: float = 0.0) -> float:
+    """How far one array is from another, as a part of the first one's norm."""
+    if a.shape != b.shape:
+        return math.inf
+    if a.dtype.kind in "SU" or b.dtype.kind in "SU":
+        return 0.0 if a.tolist() == b.tolist() else math.inf
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if np.array_equal(a, b, equal_nan=True):
+        return 0.0
+    size = max(norm(a), floor)
+    return norm(a - b) / size if size else math.inf
+
+
+def _beyond(apart: float, size: float, rounding: float) -> float:
+    """What of a difference is more than rounding, as a part of a size."""
+    apart = apart if math.isnan(apart) else max(0.0, apart - rounding)
+    return apart / size if size else (math.inf if apart else 0.0)
+
+
+def _part(a: float, b: float, size: float) -> float:
+    """A difference of numbers as a part of a size; two that are NaN are equal."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    return abs(a - b) / size if size else math.inf
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,131 @@
+"""What a recorder fetches from a step of `fit`, by the names that hooks have there."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.fit_loop.batches import BATCH
+from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session.graph import LiveGraph
+from hookbridge.ground import compat
+
+v1 = tf.compat.v1
+
+_MOVING = re.compile(r"(^|/)moving_\w+$")
+
+
+def is_of_fit(graph: Any) -> bool:
+    """Whether hooks begin in a `fit`, also in one in a v1 graph."""
+    loops = ("graph_fit_arrays", "graph_fit_generator")
+    return isinstance(graph, LiveGraph) or compat.running_locals(*loops) is not None
+
+
+class FitStep:
+    """The steps of one `fit`, or of a loop of the user's own."""
+
+    def __init__(self, graph: Any) -> None:
+        self._is_eager = isinstance(graph, LiveGraph)
+        with self._outside():
+            several = _steps_per_call(_model())
+        if several > 1:
+            raise errors.RefusedError(
+                f"`hb.recorder` cannot record a `fit` with steps_per_execution="
+                f"{several}: one call makes several steps, and only the last one is "
+                "seen. Instead, compile the model with `steps_per_execution=1`.",
+                see="reference runs",
+            )
+        self._graph = graph
+        names = [name for name, kind, _ in self.variables() if kind == "weight"]
+        gradients = {name: self._tensor(f"gradients/{name}") for name in names}
+        loop = getattr(graph, "loop_fetches", {})
+        self._fetches: dict[str, Any] = {
+            "batch": {
+                key.removeprefix(BATCH): self._tensor(key) for key in self._batch()
+            },
+            "gradients": {n: [g] for n, g in gradients.items() if g is not None},
+            "applied": {},
+            "metrics": {n: t for n, t in loop.items() if n != "loss"},
+        }
+        for name in ("loss", "learning_rate"):
+            tensor = self._tensor(name)
+            if tensor is not None:
+                self._fetches[name] = tensor
+
+    def variables(self) -> Iterator[tuple[str, str, Any]]:
+        """`(name, kind, variable)` of all that a checkpoint would hold."""
+        graph = self._graph
+        trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+        counter = v1.train.get_global_step(graph)
+        every = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        weights = {variable.op.name for variable in trainable}
+        for variable in every:
+            name = variable.op.name
+            if variable is counter:
+                kind = "counter"
+            elif name in weights:
+                kind = "weight"
+            else:
+                kind = "state" if _MOVING.search(name) else "other"
+            yield name, kind, variable
+
+    def facts(self) -> dict[str, Any]:
+        """What `recording.json` says of the model."""
+        optimizer = getattr(_model(), "optimizer", None)
+        with self._outside():
+            found = [] if optimizer is None else [_optimizer(optimizer)]
+            # With a seed for the operation, nothing is drawn.
+            seed = v1.random.get_seed(0)[0]
+        return {"host": "fit", "seeds": {"graph": seed}, "optimizer": found}
+
+    def _outside(self) -> contextlib.AbstractContextManager[Any]:
+        """The mode of the loop: in an eager one, hooks have a graph nevertheless."""
+        mode = compat.private("eager_mode") if self._is_eager else None
+        return mode() if mode else contextlib.nullcontext()
+
+    def fetches(self, run_context: Any) -> dict[str, Any]:
+        """The fetches of each step."""
+        fed = run_context.original_args.feed_dict or {}
+        if not fed:
+            return self._fetches
+        # Keras of a v1 graph feeds its inputs.
+        batch = {tensor.op.name: tensor for tensor in fed if tf.is_tensor(tensor)}
+        return {**self._fetches, "batch": batch}
+
+    def random_ops(self, fetches: Any) -> list[str]:
+        """None are known: the step is not in this graph."""
+        return []
+
+    def _batch(self) -> list[str]:
+        names = getattr(self._graph, "names", None)
+        return [] if names is None else names.keys_below(BATCH)
+
+    def _tensor(self, name: str) -> Any:
+        try:
+            return self._graph.as_graph_element(f"{name}:0", allow_operation=False)
+        except KeyError:
+            return None
+
+
+def _model() -> Any:
+    """The model whose `fit` runs; None in a loop of the user's own."""
+    return (compat.running_locals("fit") or {}).get("self")
+
+
+def _steps_per_call(model: Any) -> int:
+    value = getattr(model, "_steps_per_execution", None)
+    value = getattr(model, "steps_per_execution", None) if value is None else value
+    return live_variables.as_int(1 if value is None else value)
+
+
+def _optimizer(optimizer: Any) -> dict[str, Any]:
+    """The class and the numbers of a Keras optimizer."""
+    config = optimizer.get_config()
+    numbers = {k: v for k, v in config.items() if isinstance(v, float)}
+    numbers.pop("learning_rate", None)
+    return {"class": type(optimizer).__name__, **numbers}

@@ -1,0 +1,98 @@
+"""Which variable of a port belongs to which recorded one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from hookbridge import errors
+from hookbridge.ground.names import nearest
+
+Shapes = Mapping[str, tuple[int, ...]]
+_NUMBER = re.compile(r"_\d+(?=/|$)")
+
+
+class Matching(NamedTuple):
+    """What `match` returns.
+
+    Attributes:
+      pairs: `{recorded name: name in the port}`.
+      unmatched: recorded names without a partner.
+      unmatched_port: names of the port without a partner.
+    """
+
+    pairs: Mapping[str, str]
+    unmatched: tuple[str, ...]
+    unmatched_port: tuple[str, ...]
+
+
+def _bare(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _without_model(name: str) -> str:
+    return _bare(name).partition("/")[2] or _bare(name)
+
+
+def _unnumbered(name: str) -> str:
+    return _NUMBER.sub("", _bare(name))
+
+
+def _short(name: str) -> str:
+    return _without_model(_unnumbered(name))
+
+
+# The rules in their order: what is equal of a recorded name and of one of the port.
+# They are those of `checkpoints`: with and without the name of the model, then without
+# the numbers by which Keras and TensorFlow keep names apart.
+_Rule = tuple[Callable[[str], str], Callable[[str], str]]
+_RULES: tuple[_Rule, ...] = (
+    (_bare, _bare),
+    (_bare, _without_model),
+    (_without_model, _bare),
+    (_unnumbered, _unnumbered),
+    (_unnumbered, _short),
+    (_short, _unnumbered),
+    (_short, _short),
+)
+
+
+def match(reference: Shapes, port: Shapes, names: Mapping[str, str] | None) -> Matching:
+    """Matches by `names`, then by the rules for names, then by shape and order."""
+    pairs = dict(names or {})
+    for name, choice in pairs.items():
+        _check(name, reference, "recorded variable")
+        _check(choice, port, "variable of the port")
+    for ours, theirs in _RULES:
+        left = _by_key(ours, _left(reference, pairs))
+        right = _by_key(theirs, _left(port, pairs.values()))
+        pairs.update({left[key]: right[key] for key in left if key in right})
+    for shape in dict.fromkeys(reference.values()):
+        left_over = [n for n in _left(reference, pairs) if reference[n] == shape]
+        partners = [n for n in _left(port, pairs.values()) if port[n] == shape]
+        if len(left_over) == len(partners):
+            pairs.update(zip(left_over, partners, strict=True))
+    return Matching(
+        {name: pairs[name] for name in reference if name in pairs},
+        tuple(_left(reference, pairs)),
+        tuple(_left(port, pairs.values())),
+    )
+
+
+def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
+    """The names by what a rule makes of them, without those that it makes equal."""
+    keys = [rule(name) for name in names]
+    return {k: n for k, n in zip(keys, names, strict=True) if keys.count(k) == 1}
+
+
+def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
+    return [name for name in names if name not in taken]
+
+
+def _check(name: str, choices: Shapes, what: str) -> None:
+    if name not in choices:
+        near = ", ".join(f"`{each}`" for each in nearest(name, choices))
+        raise errors.InvalidArgumentError(
+            f"`names` has `{name}`, which is no {what}; the nearest: {near}."
+        )

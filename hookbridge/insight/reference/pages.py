@@ -1,0 +1,89 @@
+"""A comparison as a page: the curves of both, and the differences of each step."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hookbridge.insight.reference.comparison import Comparison, described
+from hookbridge.insight.reference.differences import Layer, status
+from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.report import charts
+from hookbridge.insight.report.page import page, table
+from hookbridge.insight.report.scalars import Points
+
+_DRAWN = ("forward", "gradients", "update", "state")
+_LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no difference
+
+
+def write_page(result: Comparison, file: str | Path) -> None:
+    """Writes the page, which needs no other file and no network."""
+    text = page("A reference run and its port", _body(result))
+    Path(file).write_text(text, encoding="utf-8")
+
+
+def _body(result: Comparison) -> Iterator[str]:
+    first = result.first
+    verdict = "Nothing that was compared differs."
+    if first is not None:
+        verdict = f"First difference: {result.layer}, {described(first)}."
+    yield f"<p><b>{html.escape(verdict)}</b></p>"
+    lines = [*(f"suspect: {each}" for each in result.suspects), *result.notes]
+    yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    rows = [
+        [
+            each.name,
+            status(each),
+            each.why_not or (described(each.first or _worst(each))),
+        ]
+        for each in result.layers
+    ]
+    yield table(rows, ["layer", "", "largest difference"])
+    yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
+    yield '<div class="charts">'
+    for key in ("loss", "learning_rate"):
+        both = {"reference": result.reference, "port": result.port}
+        series = {who: _points(each, key) for who, each in both.items()}
+        if any(series.values()):
+            yield charts.chart(key, series, "by step")
+    yield "</div>"
+    yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
+    yield "<p>Of each step the largest, as a power of ten of the tolerance: above 0 it"
+    yield " is a difference.</p>"
+    drawn = {each.name: _logarithms(each) for each in result.layers}
+    yield '<div class="charts">'
+    if any(drawn[name] for name in _DRAWN):
+        yield charts.chart(
+            "log10(difference / tolerance)", {n: drawn[n] for n in _DRAWN}
+        )
+    yield "</div>"
+    pairs = [[name, other] for name, other in result.matching.pairs.items()]
+    pairs += [[name, "(nothing)"] for name in result.matching.unmatched]
+    pairs += [["(nothing)", name] for name in result.matching.unmatched_port]
+    yield '<h2 id="variables">Variables</h2>'
+    yield table(pairs, ["reference", "port"])
+
+
+def _worst(layer: Layer) -> Any:
+    return max(layer.measures, key=lambda m: m.difference / m.tolerance)
+
+
+def _points(recording: Recording, key: str) -> Points:
+    values = [(step.number, step.line.get(key)) for step in recording.steps]
+    return [(float(x), float(y)) for x, y in values if y is not None]
+
+
+def _logarithms(layer: Layer) -> Points:
+    """`(step, logarithm)` of the largest difference of each step."""
+    worst: dict[int, float] = {}
+    for each in layer.measures:
+        part = each.difference / each.tolerance
+        worst[each.step] = max(worst.get(each.step, 0.0), part)
+    return [
+        (float(step), max(_LEAST, math.log10(part)) if part else _LEAST)
+        for step, part in worst.items()
+        if math.isfinite(part)
+    ]

@@ -1,0 +1,189 @@
+"""`hb.recorder`: the guest that writes a reference run, in either loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.guests import roles
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import path, positive, shown
+from hookbridge.insight.reference.files import Writer, new_folder
+from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
+from hookbridge.insight.reference.graph_step import GraphStep
+
+v1 = tf.compat.v1
+
+# Kinds of variables that each step reads; the others are in the first file alone.
+_FOLLOWED = ("weight", "state", "counter")
+
+
+def recorder(
+    directory: Any,
+    *,
+    steps: int = 20,
+    weights_every: int | None = None,
+    gradients: Literal["norms", "whole"] = "norms",
+    max_megabytes: float = 1024,
+    then_stop: bool = False,
+) -> Any:
+    """A hook that records what the first steps of a training do, to compare a port.
+
+        hooks = hb.as_hooks([hb.recorder("reference/")])
+        model.fit(x, y, callbacks=hb.as_callbacks([hb.recorder("port/")]))
+
+    For each step it writes the batch, the loss and the fetched metrics, the learning
+    rate, the norms of gradients, and how far each variable moved; `hb.record` is
+    something else, the report of a run. The run itself does the same as without it. In
+    a cluster the chief records its own steps.
+
+    It is called on the thread of the loop. A recorder records one training.
+
+    Args:
+      directory: the folder of the recording, which has none yet.
+      steps: how many training steps are recorded.
+      weights_every: whole variables are kept after each this many steps, and always
+        after the first and the last one. None keeps those two.
+      gradients: "norms" of each variable's gradient, and the whole gradients of the
+        first step; or the gradients "whole" of all steps.
+      max_megabytes: how large the recording may become.
+      then_stop: whether the training is asked to stop after these steps.
+
+    Returns:
+      A `SessionRunHook`.
+
+    Raises:
+      errors.InvalidArgumentError: an argument has a bad value, the folder has a
+        recording, or, in a step, the recording would become too large.
+      errors.UnwritableError: the folder cannot be written.
+    """
+    positive("steps", steps)
+    positive("weights_every", weights_every)
+    if gradients not in ("norms", "whole"):
+        raise errors.InvalidArgumentError(
+            f'Received `gradients={shown(gradients)}`; expected "norms" or "whole".'
+        )
+    hook = Recorder(
+        path("directory", directory, "a folder"), int(steps), bool(then_stop)
+    )
+    hook.options = {
+        "every": weights_every,
+        "whole_gradients": gradients == "whole",
+        "max_megabytes": max_megabytes,
+    }
+    return roles.set_role(hook, "chief")
+
+
+class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """The hook of `recorder`."""
+
+    options: Mapping[str, Any] = {}
+
+    def __init__(self, directory: str, steps: int, then_stop: bool) -> None:
+        self._directory = directory
+        self._steps, self._then_stop = steps, then_stop
+        self._source: Any = None
+        self._writer: Writer | None = None
+        self._fetches: Any = None
+        self._followed: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        """Finds out in which loop it is."""
+        graph = v1.get_default_graph()
+        if not roles.runs_here("chief"):
+            return
+        new_folder(self._directory)
+        self._writer = None
+        self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the tensors of a step."""
+        writer = self._writer
+        if self._source is None or (writer and writer.steps >= self._steps):
+            return None
+        self._fetches = self._source.fetches(run_context)
+        if self._fetches is None:
+            return None
+        if writer is None:
+            self._begin(run_context.session)
+        return v1.train.SessionRunArgs(self._fetches)
+
+    def _begin(self, session: Any) -> None:
+        """Writes the variables before the first step."""
+        found = list(self._source.variables())
+        values = session.run({name: variable for name, _, variable in found})
+        kinds = {name: kind for name, kind, _ in found}
+        self._followed = {n: v for n, kind, v in found if kind in _FOLLOWED}
+        facts = {
+            **self._source.facts(),
+            "random_ops": self._source.random_ops(self._fetches),
+            "versions": compat.installed_versions(),
+        }
+        self._writer = Writer(self._directory, facts, **self.options)
+        self._writer.begin(values, kinds)
+        _save_checkpoint(os.path.join(self._directory, "checkpoint"), values)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Writes the step, with the variables after it."""
+        results, self._fetches = run_values.results, None
+        writer = self._writer
+        if results is None or writer is None:
+            return
+        after = run_context.session.run(self._followed)
+        line: dict[str, Any] = {
+            name: float(np.mean(results[name]))
+            for name in ("loss", "learning_rate")
+            if name in results
+        }
+        line["metrics"] = {n: float(np.mean(v)) for n, v in results["metrics"].items()}
+        of_rows = {n: after[n].shape for n in results["gradients"] if n in after}
+        gradients = {
+            name: _dense(parts, of_rows.get(name))
+            for name, parts in results["gradients"].items()
+        }
+        line["applied_norms"] = {
+            name: float(np.linalg.norm(_dense(parts, of_rows.get(name))))
+            for name, parts in results["applied"].items()
+        }
+        writer.step(line, variables=after, batch=results["batch"], gradients=gradients)
+        if writer.steps >= self._steps:
+            writer.close()
+            if self._then_stop:
+                run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """Ends the recording of a training that had fewer steps."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _dense(parts: list[Any], shape: Any) -> Any:
+    """A gradient as one array; that of rows is added up."""
+    if len(parts) == 1 or shape is None:
+        return parts[0]
+    values, indices = parts
+    whole = np.zeros(shape, values.dtype)
+    np.add.at(whole, indices, values)
+    return whole
+
+
+def _save_checkpoint(folder: str, values: Mapping[str, Any]) -> None:
+    """Writes a checkpoint of values, in a graph of its own."""
+    os.makedirs(folder, exist_ok=True)
+    prefix = os.path.join(os.path.abspath(folder), "model.ckpt-0")
+    with tf.Graph().as_default(), v1.Session() as session:
+        fed = {name: v1.placeholder(value.dtype) for name, value in values.items()}
+        save = tf.raw_ops.SaveV2(
+            prefix=prefix,
+            tensor_names=list(fed),
+            shape_and_slices=[""] * len(fed),
+            tensors=list(fed.values()),
+        )
+        session.run(save, {fed[name]: value for name, value in values.items()})
+    with open(os.path.join(folder, "checkpoint"), "w", encoding="utf-8") as file:
+        file.write('model_checkpoint_path: "model.ckpt-0"\n')

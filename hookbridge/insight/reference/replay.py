@@ -1,0 +1,130 @@
+"""`hb.replay`: the initial weights and the batches of a recording, for a port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hookbridge import errors
+from hookbridge.ground.names import nearest
+from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.matching import Matching, match
+
+
+def replay(directory: Any) -> Replay:
+    """Reads a recording, to train a port on the same data from the same weights.
+
+    NumPy is enough: TensorFlow is imported by `restore` and `dataset` alone.
+
+    Args:
+      directory: the folder that `hookbridge record` or `hb.recorder` has written.
+
+    Returns:
+      The recording.
+
+    Raises:
+      errors.InvalidArgumentError: the folder has no recording.
+    """
+    return Replay(Recording(directory))
+
+
+class Replay:
+    """What `replay` returns.
+
+    Attributes:
+      recording: the recording itself.
+      weights: `{name: array}` before the first step, moving averages included.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        names = recording.shapes("weight", "state")
+        initial = recording.initial
+        self.weights: dict[str, Any] = {name: initial[name] for name in names}
+
+    def __len__(self) -> int:
+        return len(self.recording.steps)
+
+    @property
+    def batches(self) -> Iterator[dict[str, Any]]:
+        """`{name: array}` of each step, in order."""
+        return (step.arrays("batch") for step in self.recording.steps)
+
+    @property
+    def losses(self) -> list[float | None]:
+        """The loss of each step; None where it was not recorded."""
+        return [step.loss for step in self.recording.steps]
+
+    def match(
+        self, shapes: Mapping[str, Any], names: Mapping[str, str] | None = None
+    ) -> Matching:
+        """Which recorded weight belongs to which of a port's.
+
+        Args:
+          shapes: `{name: shape}` of the port, or `{name: array}`, in order.
+          names: `{recorded name: name in the port}` where the rules do not find it.
+
+        Returns:
+          The pairs, and what is left on both sides.
+
+        Raises:
+          errors.InvalidArgumentError: `names` has a name that does not exist.
+        """
+        own = {name: value.shape for name, value in self.weights.items()}
+        theirs = {n: tuple(getattr(v, "shape", v)) for n, v in shapes.items()}
+        return match(own, theirs, names)
+
+    def restore(self, model: Any, **options: Any) -> Any:
+        """Gives a Keras model the initial weights; see `hb.checkpoints.restore`."""
+        from hookbridge.insight import checkpoints
+
+        folder = self.recording.folder / "checkpoint"
+        return checkpoints.restore(model, str(folder), **options)
+
+    def dataset(
+        self, x: str | Sequence[str] = "x", y: str | Sequence[str] | None = "y"
+    ) -> Any:
+        """The batches as a `tf.data.Dataset` for `fit`, in order.
+
+        Args:
+          x: the name of the input in a batch, or a list of names for several inputs.
+          y: the name of the labels, or a list; None for none.
+
+        Returns:
+          A dataset of `(x, y)`, or of `x` alone.
+
+        Raises:
+          errors.InvalidArgumentError: a batch has no such name.
+        """
+        import tensorflow as tf
+
+        parts = [x] if y is None else [x, y]
+        batches = [tuple(_pick(b, each) for each in parts) for b in self.batches]
+
+        def spec(*arrays: Any) -> Any:
+            shapes = [tf.TensorShape(array.shape) for array in arrays]
+            shape = shapes[0]
+            for other in shapes[1:]:
+                shape = shape.most_specific_compatible_shape(other)
+            return tf.TensorSpec(shape, arrays[0].dtype)
+
+        signature = tf.nest.map_structure(spec, *batches)
+        if y is None:
+            batches, signature = [batch for (batch,) in batches], signature[0]
+        data = tf.data.Dataset.from_generator(
+            lambda: iter(batches), output_signature=signature
+        )
+        return data.apply(tf.data.experimental.assert_cardinality(len(batches)))
+
+
+def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:
+    """An array of a batch, or several."""
+    if not isinstance(names, str):
+        return tuple(_pick(batch, name) for name in names)
+    if names not in batch:
+        near = ", ".join(f'"{name}"' for name in nearest(names, batch))
+        raise errors.InvalidArgumentError(
+            f'The recorded batches have no "{names}"; the nearest: {near or "nothing"}.'
+            " Name the input and the labels: `dataset(x=..., y=...)`."
+        )
+    return batch[names]

@@ -1,0 +1,195 @@
+"""The usual causes of a difference, by its pattern."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hookbridge.insight.reference.differences import Measure, Pairing
+from hookbridge.insight.reference.files import norm
+
+# Names of one setting in TF1 and in Keras.
+_SAME = {"beta1": "beta_1", "beta2": "beta_2", "decay": "rho"}
+
+
+def suspects_of(pairing: Pairing, first: Measure) -> list[str]:
+    """What usually makes such a first difference, the likeliest first."""
+    by_layer: dict[str, Callable[[Pairing, Measure], Iterator[str]]] = {
+        "data": _data,
+        "initial weights": _initial,
+        "forward": _forward,
+        "gradients": _gradients,
+        "update": _update,
+        "state": _state,
+    }
+    return list(by_layer[first.layer](pairing, first))
+
+
+def _close(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and bool(np.allclose(a, b, 1e-4, 1e-7))
+
+
+def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
+    mine = pairing.ours.steps[first.step - 1].arrays("batch")
+    other = pairing.theirs.steps[first.step - 1].arrays("batch")
+    a = mine[first.name]
+    b = next((v for v in other.values() if v.shape == a.shape), None)
+    b = other.get(first.name, b)
+    if b is None or a.shape != b.shape:
+        yield "another shape: another batch size, or channels first for channels last"
+        return
+    if a.dtype.kind not in "SU":
+        if _close(np.sort(a, axis=0), np.sort(b, axis=0)):
+            yield "the same examples in another order: shuffled, or read otherwise"
+        for shift in (1, -1):
+            if _close(a[1:-1], np.roll(b, shift, axis=0)[1:-1]):
+                yield f"shifted by one example: `{first.name}` is not that of its row"
+            if _close(a, b + shift):
+                yield f"`{first.name}` is {shift:+d} off: counted from 0 or from 1"
+        ratio = _ratio([(norm(a), norm(b))])
+        if ratio is not None and _close(a * ratio, b):
+            yield f"scaled by {ratio:.4g}: normalised in one of the two"
+    for step in pairing.ours.steps:
+        held = step.arrays("batch").get(first.name)
+        if held is not None and step.number != first.step and _same(held, b):
+            yield f"it is the batch of step {step.number}: another order of batches"
+    yield "data that is read, shuffled or prepared otherwise; `hb.replay` gives it"
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and bool(np.all(a == b))
+
+
+def _initial(pairing: Pairing, first: Measure) -> Iterator[str]:
+    a = pairing.ours.initial[first.name]
+    b = pairing.theirs.initial[pairing.variables.pairs[first.name]]
+    if a.ndim > 1 and _close(a.T, b):
+        yield "a transposed kernel: [in, out] of TensorFlow, [out, in] of PyTorch"
+    elif sorted(a.shape) == sorted(b.shape) and a.shape != b.shape:
+        yield "another order of axes: TensorFlow has the output last"
+    yield "another initializer or seed; `hb.replay(...).weights` has the initial ones"
+
+
+def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
+    steps = pairing.ours.steps[first.step - 1], pairing.theirs.steps[first.step - 1]
+    mine, other = steps[0].loss or math.nan, steps[1].loss or math.nan
+    ratio = other / mine if mine else math.nan
+    sizes = {size for shape, _ in steps[0].line["batch"].values() for size in shape}
+    for factor in sizes - {1}:
+        if any(math.isclose(ratio, r, rel_tol=1e-3) for r in (factor, 1 / factor)):
+            yield f"a sum for a mean: {ratio:.4g} times the loss, of a {factor}"
+    held = pairing.ours.initial
+    squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)
+    if first.step == 1 and squares:
+        rate = 2 * (mine - other) / squares
+        if rate and _is_round(abs(rate)):
+            who = "port" if rate > 0 else "reference"
+            yield f"no l2 in the loss of the {who}: {abs(rate):.2g} / 2 times squares"
+    drawn = [
+        who
+        for who, each in (("reference", pairing.ours), ("port", pairing.theirs))
+        if each.header.get("random_ops")
+    ]
+    if drawn:
+        yield f"dropout: the {' and the '.join(drawn)} draws random numbers"
+    yield "dropout left on, or off, in one of the two"
+    yield "a term of the loss: l2 by the optimizer, label smoothing, weights, a mask"
+    yield "BatchNormalization in the mode of inference, another activation or epsilon"
+
+
+def _is_round(number: float) -> bool:
+    """Whether a number has one digit such as 1, 2 or 5."""
+    digit = number / 10.0 ** math.floor(math.log10(number))
+    return any(math.isclose(digit, d, rel_tol=5e-3) for d in (1, 2, 2.5, 5, 10))
+
+
+def _weights(pairing: Pairing) -> list[str]:
+    return list(pairing.ours.shapes("weight"))
+
+
+def _gradients(pairing: Pairing, first: Measure) -> Iterator[str]:
+    ratio = _ratio(_norms(pairing, first.step, "gradient_norms", "weight"))
+    if ratio is not None:
+        yield f"all gradients are {ratio:.4g} times as large: a sum for a mean"
+    yield "l2 in the loss of one and in the optimizer of the other"
+    yield "a part that is stopped, or trained, in one of the two; clipping before it"
+
+
+def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
+    step = first.step - 1
+    steps = pairing.ours.steps[step], pairing.theirs.steps[step]
+    if first.name == "learning_rate":
+        a, b = (each.learning_rate for each in steps)
+        yield f"the rate is {a:.6g} in the reference and {b:.6g} in the port"
+        if step:
+            yield "a schedule by epoch for one by step, or another count of its steps"
+        return
+    for name, a, b in settings(pairing):
+        yield f"{name} is {a} in the reference and {b} in the port"
+    pairs = _norms(pairing, first.step, "change_norms", "weight")
+    ratio = _ratio(pairs)
+    if ratio is not None:
+        yield f"all weights move {ratio:.4g} times as far: the rate or its schedule"
+    raw, applied = (steps[0].line[key] for key in ("gradient_norms", "applied_norms"))
+    parts = [(raw[n], applied[n]) for n in applied if raw.get(n) and applied[n]]
+    if parts and any(not math.isclose(a, b, rel_tol=1e-6) for a, b in parts):
+        kind = "each by its own" if _ratio(parts) is None else "by their global norm"
+        yield f"clipping: the reference clips its gradients, {kind}"
+    else:
+        yield "clipping in one of the two: by value, by norm, by global norm"
+    yield "weight decay: before or after the update, times the rate or not"
+    yield "an optimizer's setting: Adam's epsilon, momentum, Nesterov, its own slots"
+
+
+def settings(pairing: Pairing) -> Iterator[tuple[str, Any, Any]]:
+    """The settings of the optimizers that both have and that differ."""
+    headers = [
+        each.header.get("optimizer") or [{}] for each in (pairing.ours, pairing.theirs)
+    ]
+    if any(len(each) != 1 for each in headers):
+        return
+    mine, other = ({_SAME.get(k, k): v for k, v in one.items()} for (one,) in headers)
+    for name in mine:
+        if name == "class" or name not in other:
+            continue
+        if not math.isclose(mine[name], other[name], rel_tol=1e-6):
+            yield name, f"{mine[name]:.6g}", f"{other[name]:.6g}"
+
+
+def _state(pairing: Pairing, first: Measure) -> Iterator[str]:
+    kind = pairing.ours.variables[first.name]["kind"]
+    if kind == "counter":
+        yield "the global step counts something else: two updates, or epochs"
+        return
+    ratio = _ratio(_norms(pairing, first.step, "change_norms", "state"))
+    if ratio is not None:
+        yield f"all move {ratio:.4g} times as far: the momentum of BatchNormalization"
+    yield "the momentum of BatchNormalization; PyTorch's is 1 less TensorFlow's"
+    yield "PyTorch's moving variance is that of a sample, n / (n - 1)"
+    yield "moving averages that are not updated: UPDATE_OPS, or `training=False`"
+
+
+def _norms(
+    pairing: Pairing, step: int, key: str, kind: str
+) -> list[tuple[float, float]]:
+    """`(norm in the reference, norm in the port)` of each pair of a kind."""
+    lines = [each.steps[step - 1].line[key] for each in (pairing.ours, pairing.theirs)]
+    return [
+        (lines[0][name], lines[1][other])
+        for name, other in pairing.variables.pairs.items()
+        if pairing.ours.variables[name]["kind"] == kind
+        and lines[0].get(name)
+        and lines[1].get(other)
+    ]
+
+
+def _ratio(pairs: list[tuple[float, float]]) -> float | None:
+    """The ratio that all pairs have; None if they have none, or are equal."""
+    ratios = [b / a for a, b in pairs if a]
+    if not ratios or max(ratios) - min(ratios) > 0.01 * max(map(abs, ratios)):
+        return None
+    middle = float(np.median(ratios))
+    return None if math.isclose(middle, 1.0, rel_tol=1e-3) else middle

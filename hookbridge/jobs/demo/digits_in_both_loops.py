@@ -1,1 +1,0 @@
-../../../examples/digits_in_both_loops.py

@@ -1,0 +1,224 @@
+"""What the text of a user's file says, before the file is run."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from hookbridge import errors
+from hookbridge.ground.arguments import why_no_file
+from hookbridge.ground.names import nearest
+
+# What a model definition file has, one of them.
+MODELS = ("custom_model", "model_fn")
+# Calls that train or evaluate, whatever they belong to.
+_WORK = {
+    "InteractiveSession",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "OwnLoop",
+    "Session",
+    "SingularMonitoredSession",
+    "apply_gradients",
+    "evaluate",
+    "fit",
+    "fit_generator",
+    "managed_session",
+    "predict",
+    "train",
+    "train_and_evaluate",
+    "train_on_batch",
+    "training_session",
+}
+# Calls by which a file may get names that its text does not show.
+_DYNAMIC = {"exec", "globals", "setattr", "vars"}
+_ALIKE = 0.8  # of `difflib`: `callback` and `callbacks` have 0.94
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_file(path: str, names: Sequence[str]) -> None:
+    """Raises for a file that should not be run; TensorFlow is not needed for it.
+
+    Args:
+      path: the file.
+      names: one of them is looked for in it.
+
+    Raises:
+      errors.InvalidArgumentError: the file is no Python file, it has none of the names,
+        or it would train while it is imported.
+    """
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "
+            "file."
+        )
+    text = FileText(path)
+    if not text.may_have(names):
+        wanted = " or ".join(f"`{name}`" for name in names)
+        near = ", ".join(f"`{name}`" for name in nearest(names[0], text.lists()))
+        raise errors.InvalidArgumentError(
+            f"{text.path} has no {wanted}, so it was not run; it has {near or 'none'}."
+        )
+    text.check_no_work()
+
+
+class FileText:
+    """The statements of a Python file; a file that cannot be parsed has none.
+
+    Args:
+      path: the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            body = ast.parse(Path(path).read_bytes()).body
+        except (SyntaxError, ValueError):
+            body = []  # to run the file tells what is wrong, with the line
+        self._is_parsed = bool(body)
+        self._top = list(_top_level(body))
+        self._body = body
+
+    def bindings(self) -> dict[str, ast.stmt]:
+        """`{name: statement}` of the names that the top level of the file binds."""
+        found = {}
+        for statement in self._top:
+            for name in _bound(statement):
+                found[name] = statement
+        return found
+
+    def lists(self) -> list[str]:
+        """The names of the file's lists; without one those of all its own things."""
+        imports = (ast.Import, ast.ImportFrom)
+        own = {k: v for k, v in self.bindings().items() if not isinstance(v, imports)}
+        lists = [
+            name
+            for name, each in own.items()
+            if isinstance(each, ast.Assign) and isinstance(each.value, ast.List)
+        ]
+        return lists or list(own)
+
+    def may_have(self, names: Collection[str]) -> bool:
+        """Whether the file has one of the names, as far as its text can tell."""
+        if not self._is_parsed or not self.bindings().keys().isdisjoint(names):
+            return True
+        nodes = [node for each in self._body for node in ast.walk(each)]
+        has_star = any(isinstance(n, ast.alias) and n.name == "*" for n in nodes)
+        calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
+        return has_star or "__getattr__" in self.bindings() or bool(calls & _DYNAMIC)
+
+    def check_no_work(self) -> None:
+        """Raises if the file would train or evaluate while it is imported."""
+        functions = {
+            each.name: each.body for each in self._body if isinstance(each, _FUNCTIONS)
+        }
+        seen: set[str] = set()
+        waiting: list[ast.AST] = [
+            node for each in self._top for node in _run_at_once(each)
+        ]
+        origins = {id(node): node for node in waiting}
+        while waiting:
+            node = waiting.pop(0)
+            if not isinstance(node, ast.Call):
+                continue
+            name, origin = _called(node), origins[id(node)]
+            if isinstance(node.func, ast.Name) and name in functions:
+                body = [] if name in seen else _top_level(functions[name])
+                seen.add(name)
+                inner = [node for each in body for node in _run_at_once(each)]
+                origins |= {id(node): origin for node in inner}
+                waiting += inner
+            elif name in _WORK or _is_app_run(node):
+                raise self._work(node, origin)
+
+    def check_names(self, known: Sequence[str]) -> None:
+        """Raises if a name that nothing in the file uses is nearly a known one.
+
+        Args:
+          known: the names that are looked for in the file.
+        """
+        bindings = self.bindings()
+        nodes = [node for each in self._body for node in ast.walk(each)]
+        used = {
+            node.id
+            for node in nodes
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        missing = [name for name in known if name not in bindings]
+        for name, statement in bindings.items():
+            is_ours = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
+            has_decorator = bool(getattr(statement, "decorator_list", ()))
+            if not is_ours or has_decorator or name.startswith("_"):
+                continue
+            near = difflib.get_close_matches(name, missing, 1, _ALIKE)
+            if near and name not in used and name not in known:
+                raise errors.InvalidArgumentError(
+                    f"{self.path}, line {statement.lineno}: nothing looks for "
+                    f"`{name}`; expected `{near[0]}`. If it is something else, begin "
+                    "its name with an underscore."
+                )
+
+    def _work(self, node: ast.Call, origin: ast.AST) -> Exception:
+        """The error for a call that trains while the file is imported."""
+        line = getattr(origin, "lineno", node.lineno)
+        calls = f"`{ast.unparse(node.func)}(...)`"
+        if line != node.lineno:
+            calls += f" (line {node.lineno})"
+        return errors.InvalidArgumentError(
+            f"{self.path}, line {line}: to import the file would run {calls}; "
+            "expected a file that only defines things. Put the work into a function, "
+            'or below `if __name__ == "__main__":`.'
+        )
+
+
+def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that an import runs, also those in blocks; without `__main__`."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+            continue
+        if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
+            yield from _top_level(statement.orelse)
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            yield from _top_level(getattr(statement, field, ()))
+        for handler in getattr(statement, "handlers", ()):
+            yield from _top_level(handler.body)
+
+
+def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The expressions of one statement that run with it; not those of its blocks."""
+    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        return
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_inner = node is not statement and isinstance(node, ast.stmt)
+        if not is_inner and not isinstance(node, ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that one statement binds."""
+    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0]
+    else:
+        for node in _run_at_once(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def _called(call: ast.Call) -> str:
+    """The last part of the name that is called: `fit` of `model.fit(...)`."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _is_app_run(call: ast.Call) -> bool:
+    return ast.unparse(call.func).endswith("app.run")
