@@ -7,6 +7,7 @@ It asks for each name that TensorFlow 1.15 had, and for those of the present lis
 
 import json
 import sys
+from typing import Any
 
 import tensorflow as tf
 
@@ -31,7 +32,7 @@ def main() -> None:
         known[area].update(n for s in sources for n in listed(s))
     found = {}
     for area in sorted({*known, *contrib_names.AREAS} - {""}):
-        module = namespace.root()
+        module: Any = namespace.root()
         for part in area.split("."):
             module = getattr(module, part, Gone(area))
         names = [
