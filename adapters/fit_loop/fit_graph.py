@@ -7,13 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
-from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
 from hookbridge.adapters.live_session import variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession, StepRunner
 from hookbridge.adapters.live_session.step_names import StepNames
+from hookbridge.ground import compat
 from hookbridge.ground.protocols import Context, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -51,6 +52,19 @@ class FitGraph(GraphPart):
         return LiveSession(
             self.live, self.global_step, run_step, self.last_values, functions
         )
+
+    @property
+    def step_number(self) -> int:
+        assert self.global_step is not None
+        return int(self.global_step.value)
+
+    def values(self) -> ModelValues:
+        own = [v.eager for v in variables.model_variables(self._model) if not v.local]
+        with compat.private("eager_mode")():
+            # An eager variable shares its value until it gets another one: no copy. A
+            # distributed one would enter its strategy, under any graph.
+            firsts = [variables.components(each)[0] for each in own]
+            return ModelValues([each.read_value() for each in firsts])
 
     def hooks_run(self) -> Context:
         return self.live.as_default()  # type: ignore[no-any-return]

@@ -39,7 +39,7 @@ class KeptFunction:
         self._function = function
         self.step = step
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self._function(*args)
 
 

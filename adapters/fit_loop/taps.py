@@ -73,7 +73,7 @@ class StepTap:
             finally:
                 self._is_tracing = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         with self._spies.watching() as noted:
             outputs = self._source.method(*args, **kwargs)
         tensors, loop_keys = self._source.tensors_of(outputs, noted)
@@ -139,7 +139,7 @@ class StepTap:
         scale = self._spies.scale_of(key)
         return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
 
-    def _feed(self, key: str, tensor: tf.Tensor, value: Any) -> None:
+    def _feed(self, key: str, tensor: tf.Tensor, value: tf.Tensor) -> None:
         """Gives the consumers of `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
         if (scale := self._spies.scale_of(key)) is not None:
@@ -150,6 +150,7 @@ class StepTap:
                     op._update_input(index, value)
 
     def _catalogue(self, tensors: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
+        """Fills the catalogue of the step's tensors from its first trace."""
         names = self._names
         if names.is_filled or names.is_eager:
             return
@@ -171,6 +172,7 @@ class StepTap:
         )
 
     def _find(self, key: str, tensors: Mapping[str, Any]) -> Any:
+        """The tensor of a key in the function that is traced now."""
         if key in tensors:
             return tensors[key]
         graph = tf.compat.v1.get_default_graph()
@@ -186,7 +188,7 @@ class StepTap:
 
 def values_of(
     tapped: Mapping[str, str],
-    outputs: Any,
+    outputs: object,
     tensors: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
@@ -207,13 +209,13 @@ def values_of(
         ) from e
 
 
-def split(result: Any) -> tuple[Any, dict[str, Any]]:
+def split(result: object) -> tuple[Any, dict[str, Any]]:
     """A step's result in two parts: `(what Keras gets, {key: tapped tensor})`."""
     if isinstance(result, Mapping) and _TAPPED in result:
         return result[_OUTPUTS], dict(result[_TAPPED])
     return result, {}
 
 
-def joined(outputs: Any, tapped: Mapping[str, Any]) -> Any:
+def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
     """What `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

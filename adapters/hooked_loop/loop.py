@@ -44,9 +44,12 @@ class HookedLoop:
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
         self.is_over = False
+        # Whether a hook, and no callback, has ended the training.
+        self.is_stopped = False
         self._is_in_loop = is_running(model)
         self._monitored: Any = None
         self._ended = 0
+        self._others: list[Any] = []
         self._is_making = False
         names = [name for name in STARTERS if hasattr(model, name)]
         self._starters = InstanceMethods(
@@ -112,7 +115,7 @@ class HookedLoop:
         """Whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
-    def call(self, *args: Any) -> Any:
+    def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
             step = self.host.step
@@ -129,14 +132,14 @@ class HookedLoop:
                 self._start()
             outputs, stops = self.replay()
             if stops:
-                step.stop()
+                self.stop()
             return outputs
         except END_OF_DATA as e:
             if step.data_ended:
                 raise  # the native loop ends its epoch
             # The exact type counts, as in a MonitoredSession.
             if type(e) in END_OF_DATA:
-                step.stop()
+                self.stop()
                 return step.stopped_by(e)
             self.fail()
             raise not_the_end_of_data(e) from e
@@ -146,11 +149,32 @@ class HookedLoop:
 
     def replay(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
+        self.settle()
         with self.host.graph.hooks_run():
-            for each in self.states:
-                each.before_step()
             outputs = self.host.step.run(self._monitored)
             return outputs, bool(self._monitored.should_stop())
+
+    def settle(self) -> None:
+        """All guests have had the events of the last step."""
+        for each in self.states:
+            each.before_step()
+
+    def stop(self) -> None:
+        """Makes this step the last one of the native loop: a hook has asked for it."""
+        self.note_stop()
+        self.host.step.stop()
+
+    def note_stop(self) -> None:
+        """The training ends after this step, not by a callback."""
+        if not getattr(self.model, "stop_training", False):
+            self.is_stopped = True
+
+    @staticmethod
+    def note_stop_of(model: KerasModel) -> None:
+        """The training of a model ends after this step, by a hook elsewhere."""
+        loop = _INNERMOST.get(model)
+        if loop is not None:
+            loop.note_stop()
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
@@ -177,8 +201,18 @@ class HookedLoop:
         except BaseException:
             self.fail()
             raise
+        self.note_ended(hook)
+
+    def wait_for(self, member: Any) -> None:
+        """The run stays open until `note_ended` is called with this member too."""
+        self._others.append(member)
+
+    def note_ended(self, member: Any) -> None:
+        """A hook or another member has had its last event; the last one ends it all."""
+        if self._monitored is None or self.is_over:
+            return
         self._ended += 1
-        if self._ended == len(self.hooks):
+        if self._ended == len(self.hooks) + len(self._others):
             self._close()
 
     def _close(self) -> None:
@@ -220,7 +254,7 @@ class HookedLoop:
         """A replacement for a model method that starts a loop or a step."""
         model, original = self.model, getattr(self.model, name)
 
-        def start(*args: Any, **kwargs: Any) -> Any:
+        def start(*args: object, **kwargs: object) -> Any:
             runs = is_running(model)
             if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.

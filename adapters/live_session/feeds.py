@@ -41,7 +41,7 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
     return array
 
 
-def check_fetch(fetch: Any, see: str) -> None:
+def check_fetch(fetch: object, see: str) -> None:
     """Refuses what has no value, which the runtime would do after the step."""
     if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
         raise errors.LiveSessionError(

@@ -160,7 +160,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self._variables.make_all()
 
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
 

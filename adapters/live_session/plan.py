@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_session.feeds import check_fetch
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.part import SessionResources
+from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground import compat
 
@@ -21,7 +21,7 @@ class Plan:
     def __init__(
         self,
         graph: LiveGraph,
-        fetches: Any,
+        fetches: object,
         feeds: Sequence[Any],
         resources: SessionResources,
     ) -> None:
@@ -69,7 +69,7 @@ class Plan:
         return self._mapper.build_results(flat)
 
 
-def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
     """The element to fetch: for a variable its value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise ValueError(f"{fetch} is not an element of this graph.")

@@ -15,7 +15,9 @@ from hookbridge.ground.protocols import KerasModel
 class ModelVariable:
     """One variable of the model: its eager object and its name in the graph."""
 
-    def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
+    def __init__(
+        self, eager: tf.Variable, name: str, *, trainable: bool, local: bool
+    ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
@@ -56,7 +58,7 @@ class ModelVariable:
             other.assign(first.read_value())
 
 
-def components(eager: Any) -> tuple[Any, ...]:
+def components(eager: tf.Variable) -> tuple[Any, ...]:
     """The variables of all replicas; the variable itself if it has none."""
     values = getattr(eager, "values", None)
     return tuple(values) if isinstance(values, tuple) else (eager,)
