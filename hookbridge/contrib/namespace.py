@@ -95,7 +95,7 @@ def resolve(source: str) -> Any:
     elif root == "private":
         value, parts = compat.private(parts[0]), parts[1:]
     elif root == "tensorboard":
-        extras.check(root, "What the program uses of tf.contrib")
+        extras.check(root, user="What the program uses of tf.contrib")
         return importlib.import_module(source)
     else:
         return _slim(source)
