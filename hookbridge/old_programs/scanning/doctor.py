@@ -19,7 +19,6 @@ from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.bound_names import imports
-from hookbridge.old_programs.reading.imports import folders_above
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
@@ -92,7 +91,7 @@ def _absent(programs: Programs) -> Iterator[str]:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
                     os.path.exists(os.path.join(folder, name + end))
-                    for folder in folders_above(module.file)
+                    for folder in programs.roots(module)
                     for end in ("", ".py")
                 )
                 is_loaded = is_own or name in sys.modules
