@@ -34,6 +34,7 @@ class Spies:
         self._model = model
         self._keys = keys
         self.feeds: Mapping[str, Any] = {}
+        self.has_updated = False  # whether a step has used the model's optimizer
         # Replicas are traced in threads of their own.
         self._local = threading.local()
         # What a step notes that calls `strategy.run` itself: its first replica's.
@@ -98,6 +99,7 @@ class Spies:
             return
 
         def spy(gradients: Any, *args: Any, **kwargs: Any) -> Any:
+            self.has_updated = True
             gradients = pairs = list(gradients)  # for `apply_gradients`, of pairs
             if has_apply:
                 wanted = args[0] if args else kwargs.get("trainable_variables")

@@ -69,7 +69,8 @@ def traceable(function: Any) -> Any:
 class StepFeeds(NamedTuple):
     """Which of a run's feeds go into the step itself."""
 
-    rate: tuple[Any, int] | None = None
+    rate: tuple[Any, int] | None = None  # that of `model.optimizer`
+    other_rates: tuple[tuple[Any, int], ...] = ()
     tensors: Mapping[str, int] = {}
 
 

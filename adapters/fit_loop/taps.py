@@ -21,6 +21,11 @@ from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.variables import (
+    components,
+    learning_rate_variable,
+    learning_rates,
+)
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"
@@ -94,6 +99,23 @@ class StepTap:
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
 
+    def _note_rates(self) -> None:
+        """Notes which learning rates the step reads."""
+        if self._source.mode is not TRAIN:
+            return
+        model, names = self._source.model, self._names
+        read = names.rates_read = names.rates_read or set()
+        if self._spies.has_updated:
+            optimizer = getattr(model, "optimizer", None)
+            read.add(id(learning_rate_variable(optimizer)))
+        if not names.is_eager:
+            # The function captures what it reads.
+            graph = tf.compat.v1.get_default_graph()
+            captured = {id(outside) for outside, _ in graph.captures}
+            for rate in learning_rates(model):
+                if any(id(each.handle) in captured for each in components(rate)):
+                    read.add(id(rate))
+
     def _loss_of_batch(
         self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
     ) -> tf.Tensor:
@@ -112,6 +134,7 @@ class StepTap:
         if self._counter is not None:
             self._counter.assign_add(1)
         self._catalogue(tensors, loop_keys)
+        self._note_rates()
         self.hinted = self._keys_of_hints()
         keys = (*self._keys, *self.hinted) if self._is_tracing else ()
         self._first_replica = {

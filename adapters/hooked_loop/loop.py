@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
@@ -23,6 +24,7 @@ from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
     not_the_end_of_data,
+    with_hook,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
@@ -48,6 +50,7 @@ class HookedLoop:
         self.is_stopped = False
         self._is_in_loop = is_running(model)
         self._monitored: Any = None
+        self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
         self._others: list[Any] = []
         self._is_making = False
@@ -151,7 +154,11 @@ class HookedLoop:
         """Gives the hooks the events of the host's step; returns whether one stops."""
         self.settle()
         with self.host.graph.hooks_run():
-            outputs = self.host.step.run(self._monitored)
+            try:
+                outputs = self.host.step.run(self._monitored)
+            except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
+                named = with_hook(e, self._members, self.host.session.current)
+                raise named from (None if named is e else e)
             return outputs, bool(self._monitored.should_stop())
 
     def settle(self) -> None:
@@ -184,8 +191,9 @@ class HookedLoop:
             refusals.check_start(guest, global_step)
         try:
             with graph.hooks_run():
+                self._members = step.members(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=session, hooks=step.members(self.hooks)
+                    session_creator=session, hooks=self._members
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e

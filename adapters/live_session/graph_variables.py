@@ -43,11 +43,21 @@ class GraphVariables:
         self.handles: dict[str, ModelVariable] = {}
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
+        self._by_value: dict[str, ModelVariable] = {}
         self.are_made = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
         """What a checkpoint holds: `{name: variable}` of all that are not local."""
         return {n: v for n, v in self._known.items() if not v.local}
+
+    def of_value(self, tensor: Any) -> ModelVariable | None:
+        """The variable whose value a tensor of the graph is, or None."""
+        return self._by_value.get(tensor.name)
+
+    def names_of(self, eager: Any) -> list[str]:
+        """The names in the graph of those of some eager variables that it has."""
+        wanted = set(map(id, eager))
+        return [n for n, v in self._known.items() if id(v.eager) in wanted]
 
     def make(self, variable: ModelVariable) -> Any:
         """The graph variable for a variable of the model."""
@@ -131,6 +141,7 @@ class GraphVariables:
         )
         self.handles[name] = variable
         self.values[handle.name] = read
+        self._by_value[read.name] = variable
         self.self_assigns[assign.name] = value.name
 
 

@@ -214,6 +214,17 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 see="live session",
             ) from e
 
+    def takes(self, request: Any) -> bool:
+        """Whether what a hook returned from `before_run` can be fetched and fed."""
+        if request is None:
+            return True
+        try:
+            feeds.mapper_of(self._live_graph, request.fetches)
+            self._feeds(request.feed_dict or {})
+        except (errors.UnknownTensorError, errors.RunArgumentsError):
+            return False
+        return True
+
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         graph = self._live_graph
         pairs = {

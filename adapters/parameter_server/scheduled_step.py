@@ -95,6 +95,13 @@ class ScheduledStep:
         function, tap = self._keras_function(keys)
         layout = Layout()
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}
+        if fed.other_rates:
+            raise errors.LiveSessionError(
+                "Only the rate of `model.optimizer`, `learning_rate:0`, can be fed "
+                "under `ParameterServerStrategy`. Set that of another optimizer as "
+                "`optimizer.learning_rate`.",
+                see="parameter servers",
+            )
         if fed.rate is not None:
             self._check_rate()
             of_key[SCHEDULED_RATE] = indices.index(fed.rate[1])
