@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.private_names import missing
+from hookbridge.old_programs.names.removed import removed, removed_part
 from hookbridge.old_programs.names.sources import names_in
 from hookbridge.old_programs.names.target import (
     Target,
@@ -29,15 +30,6 @@ _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
-# Names that Python and NumPy had in TensorFlow 1's time, and what is there today.
-# `np.bool` is none of them: NumPy 2 has it again.
-REMOVED_NAMES: dict[str, str] = table("names")["lost"]
-# Functions that no other name of today stands for -> the way out.
-REMOVED_FUNCTIONS: dict[str, str] = table("names")["lost functions"]
-# The modules that have lost names.
-MODULES_WITH_REMOVED_NAMES = frozenset(
-    name.partition(".")[0] for name in (*REMOVED_NAMES, *REMOVED_FUNCTIONS)
-)
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
@@ -76,12 +68,8 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
-    if name in REMOVED_FUNCTIONS:
-        return Resolution("LOST_FUNCTION", hint=REMOVED_FUNCTIONS[name])
-    if root in MODULES_WITH_REMOVED_NAMES:
-        first, dot, below = rest.partition(".")
-        today = REMOVED_NAMES.get(f"{root}.{first}")
-        return Resolution("LOST_NAME", f"{today}{dot}{below}") if today else None
+    if part := removed_part(name):
+        return _of_removed(name, part)
     place, _, last = name.rpartition(".")
     hook = f"{_V1}.train.{last}"
     if place in _OF_HOOKS and last.endswith(_HOOKS) and target.has(hook):
@@ -97,6 +85,16 @@ def resolve(name: str, target: Target) -> Resolution | None:
     if had_in_tf1(name):
         return _gone(name)
     return Resolution("MISSING", hint=hint(name))
+
+
+def _of_removed(name: str, part: str) -> Resolution:
+    """What stands for a name of another library, of which `part` was removed."""
+    row = removed()[part]
+    if row.living:
+        return Resolution("LOST_NAME", row.living + name[len(part) :])
+    if row.is_given_back and name == part:
+        return Resolution("LOST_FUNCTION", hint=row.hint)
+    return Resolution("LIBRARY_NAME", hint=row.hint)
 
 
 def hint(name: str) -> str:

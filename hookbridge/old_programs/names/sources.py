@@ -38,11 +38,16 @@ class Missing(NamedTuple):
 _UNKNOWN = Missing(is_certain=False)
 
 
-def missing(name: str) -> Missing:
+def missing(name: str, num_modules: int = 1) -> Missing:
     """What an installed package lacks of a dotted name, which begins with its name.
 
     Nothing is known if the package itself is not installed. Attributes of classes and
     functions are not looked at.
+
+    Args:
+      name: the dotted name.
+      num_modules: the number of its parts that have to be modules: an import of them
+        asks for files, and no `__getattr__` helps.
     """
     root, *parts = name.split(".")
     place = package(root)
@@ -61,7 +66,11 @@ def missing(name: str) -> Missing:
         elif (file := inside.with_suffix(".py")).is_file():
             place = file
         else:
-            there = any(place.glob(f"{part}.*")) or has(place / "__init__.py", part)
+            init = place / "__init__.py"
+            there = any(place.glob(f"{part}.*")) or has(init, part)
+            text = _text(init)
+            if number + 2 <= num_modules and text is not None:
+                there = there or (None if text.adds_modules else False)
             if there is None:
                 return _UNKNOWN
             return Missing() if there else Missing(rest)
@@ -77,8 +86,10 @@ def package(root: str) -> Path | None:
         return None
     if spec is None:
         return None
-    for place in spec.submodule_search_locations or ():
-        return Path(place)
+    places = list(spec.submodule_search_locations or ())
+    if places:
+        # A package in several places has no file of its own.
+        return Path(places[0]) if spec.origin else None
     file = Path(spec.origin or "")
     return file if file.suffix == ".py" else None
 
@@ -87,6 +98,7 @@ class _Text(NamedTuple):
     """What is read of the text of a module without parsing it, which may take long."""
 
     is_opaque: bool  # whether it may have names that it does not show
+    adds_modules: bool  # whether it may add modules that have no files
     words: frozenset[str]
     defined: frozenset[str]  # names that are certainly bound
     starred: tuple[str, ...]  # modules all of whose names it imports
@@ -130,6 +142,7 @@ def _text(file: Path) -> _Text | None:
     text = file.read_text("utf-8", "replace")
     return _Text(
         bool(_OPAQUE.search(text)),
+        "sys.modules" in text or "meta_path" in text,
         frozenset(_WORD.findall(text)),
         frozenset(filter(None, (a or b for a, b in _DEFINED.findall(text)))),
         tuple(_STAR.findall(text)),

@@ -72,9 +72,11 @@ def _of_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     """Whether a handler names some errors, and no others."""
+    if handler.type is None:
+        return False
     named = {
         node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(handler.type or ast.Tuple())
+        for node in ast.walk(handler.type)
         if isinstance(node, ast.Attribute | ast.Name)
     }
     return bool(named) and named <= errors

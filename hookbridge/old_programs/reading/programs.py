@@ -57,12 +57,14 @@ def shows_tf1(file: Evidence) -> bool:
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     """The meaning of a program."""
     files = list(files)
-    kinds = [field.name for field in fields(Evidence) if field.name != "written"]
+    names = [field.name for field in fields(Evidence)]
+    kinds = [name for name in names if name not in ("written", "removed")]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     result = Meaning(
         **{kind: next(filter(None, some), None) for kind, some in uses.items()},
         written=frozenset().union(*(file.written for file in files)),
+        removed=frozenset().union(*(file.removed for file in files)),
     )
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.

@@ -57,6 +57,10 @@ class Program:
             if isinstance(module, Unread):
                 return Evidence()
             self._evidence[file] = module.evidence
+            if self.entered and module.evidence.removed:
+                from hookbridge.old_programs.run import lost_names
+
+                lost_names.bring_back(module.evidence.removed)
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
