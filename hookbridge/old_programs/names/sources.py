@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,11 +14,23 @@ from typing import NamedTuple
 # A module with one of these may have names that its text does not show.
 _OPAQUE = re.compile(
     r"^[ \t]*(?:def )?__getattr__\b|__getattr__,|\bsys\.modules\[|\bglobals\(\)[.\[]"
-    r"|\bsetattr\(sys\b|\bvars\(\)|^exec\(|\.attach\w*\(|\bmodule_wrapper\b",
+    r"|\bsetattr\(sys\b|\bvars\(\)|^exec\(|\.attach\w*\(|\bmodule_wrapper\b"
+    r"|=[ \t]*globals\(\)",
     re.M,
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DEFINED = re.compile(r"^(?:(?:def|class) (\w+)\b|(\w+)\s*=)", re.M)
+# What binds names at the top of a module, and inside of `try` and `if` there. It is
+# searched for, since parsing takes seconds for the long files of TensorFlow.
+_BLOCK = re.compile(
+    r"^(?:if|elif|else|try|except|finally|with|for|while)\b[^\n]*:[^\n]*\n"
+    r"((?:[ \t]+[^\n]*\n|\n)+)",
+    re.M,
+)
+_DEFINED = re.compile(r"^(?:async )?(?:def|class)[ \t]+(\w+)", re.M)
+_ASSIGNED = re.compile(r"^\(?(\w[\w, \t]*?)\)?[ \t]*(?::[^=\n]+)?=(?!=)", re.M)
+_ANNOTATED = re.compile(r"^(\w+)[ \t]*:", re.M)
+_IMPORTED = re.compile(
+    r"^(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.M
+)
 _STAR = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+\(?\*", re.M)
 
 
@@ -95,12 +108,11 @@ def package(root: str) -> Path | None:
 
 
 class _Text(NamedTuple):
-    """What is read of the text of a module without parsing it, which may take long."""
+    """What the text of a module shows without being parsed."""
 
     is_opaque: bool  # whether it may have names that it does not show
     adds_modules: bool  # whether it may add modules that have no files
-    words: frozenset[str]
-    defined: frozenset[str]  # names that are certainly bound
+    bound: frozenset[str]  # the names that it binds
     starred: tuple[str, ...]  # modules all of whose names it imports
 
 
@@ -110,8 +122,7 @@ def has(file: Path, name: str) -> bool | None:
     text = _text(file)
     if text is None:
         return False
-    # A name that is only spoken of, in a comment or a string, is not there.
-    if name in text.defined or (name in text.words and name in names_in(file)):
+    if name in text.bound:
         return True
     others: set[bool | None] = {None} if text.is_opaque else set()
     if not name.startswith("_"):
@@ -140,11 +151,21 @@ def _text(file: Path) -> _Text | None:
     if not file.is_file():
         return None
     text = file.read_text("utf-8", "replace")
+    blocks = [inspect.cleandoc(f"\n{block}") for block in _BLOCK.findall(text)]
+    names: set[str] = set()
+    for part in (text, *blocks):
+        names.update(_DEFINED.findall(part), _ANNOTATED.findall(part))
+        for assigned in _ASSIGNED.findall(part):
+            names.update(re.findall(r"\w+", assigned))
+        for imported in _IMPORTED.findall(part):
+            items = re.sub(r"#[^\n]*|[()\\\s]+", " ", imported).split(",")
+            names.update(
+                words[-1].partition(".")[0] for i in items if (words := i.split())
+            )
     return _Text(
         bool(_OPAQUE.search(text)),
         "sys.modules" in text or "meta_path" in text,
-        frozenset(_WORD.findall(text)),
-        frozenset(filter(None, (a or b for a, b in _DEFINED.findall(text)))),
+        frozenset(names),
         tuple(_STAR.findall(text)),
     )
 

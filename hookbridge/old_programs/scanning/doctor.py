@@ -29,6 +29,8 @@ from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.old_programs.scanning.scan import lacks
 
 COLUMNS = 100
+# What these lack other parts of this page say.
+_OTHERS = frozenset({*TENSORFLOW, "distutils"})
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
 
 
@@ -121,7 +123,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             for one in imports(node) if id(node) not in module.guarded else ():
                 root = one.full.partition(".")[0]
                 is_own = any(f"{n}.".startswith(f"{root}.") for n in own)
-                if not root or is_own or root in TENSORFLOW or one.bound == "*":
+                if not root or is_own or root in _OTHERS or one.bound == "*":
                     continue
                 num_modules = one.full.count(".") + isinstance(node, ast.Import)
                 if removed_part(one.full):
