@@ -59,6 +59,7 @@ class GuestReport(NamedTuple):
       role: which processes of a cluster call it; `hookbridge.set_role` changes that.
       runs_on: those processes in words, for this host.
       cost: what it adds to each step; empty for a refused guest.
+      lost: what a restart loses of what the guest wrote, and how it does not.
     """
 
     name: str
@@ -69,6 +70,7 @@ class GuestReport(NamedTuple):
     role: str
     runs_on: str
     cost: str = ""
+    lost: str = ""
 
 
 class Report(NamedTuple):
@@ -101,6 +103,8 @@ class Report(NamedTuple):
         for guest in carried:
             role = "" if guest.role == "all" else f", role {guest.role!r}"
             lines.append(f"  {guest.name} ({guest.kind}): {guest.verdict}{role}")
+            if guest.lost:
+                lines += _wrapped(f"at a restart {guest.lost}", "    ", 4)
         more = "Events and costs: `.details()`, or `hookbridge explain --details`."
         return "\n".join([*lines, more])
 
@@ -112,6 +116,8 @@ class Report(NamedTuple):
             lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
             if guest.cost:
                 lines += _wrapped(f"costs {guest.cost}", "  ", 4)
+            if guest.lost:
+                lines += _wrapped(f"at a restart {guest.lost}", "  ", 4)
             lines += _reason(guest, "  ")
             width = max((len(e.event) for e in guest.events), default=0)
             for row in guest.events:
@@ -173,7 +179,15 @@ def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     is_wrapped = is_late or (is_native and guest.is_foreign)
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     cost = _cost(kind, host, [row.event for row in rows])
-    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
+    lost = _lost_at_restart(guest)
+    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost)
+
+
+def _lost_at_restart(guest: Guest) -> str:
+    """What a restart loses of what a guest wrote; empty if nothing is known."""
+    if guest.stock != "CSVLogger" or guest.item.append:
+        return ""
+    return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 
 
 def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
