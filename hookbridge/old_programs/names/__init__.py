@@ -2,6 +2,6 @@
 
 Reading order: `target` (the public names of a TensorFlow), `sources` (what an installed
 package lacks), `private_names`, `contrib_names`, `renamed_arguments`, `removed` (what
-other libraries lost), then `resolution` (what becomes of a name). The lists are in the
-folder `data`.
+other libraries lost), then `resolution` (what becomes of a name). The lists are in
+`data/`.
 """
