@@ -100,7 +100,8 @@ def _of_removed(name: str, part: str) -> Resolution:
 def hint(name: str) -> str:
     """The way out in words for a name that nothing stands for."""
     hints: dict[str, str] = table("names")["hints"]
-    prefixes = [p for p in hints if f"{name}.".startswith(f"{p}.")]
+    short = name.replace(f"{_V1}.", "tf.", 1)
+    prefixes = [p for p in hints if f"{short}.".startswith(f"{p}.")]
     longest = max(prefixes, key=len, default="")
     return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
 
@@ -111,8 +112,9 @@ def is_of_no_version(name: str) -> bool:
     A program of TensorFlow 1 that has such a name does not get there. The names of
     before 1.0 that have a hint are no such names.
     """
-    for ours in (f"{_ESTIMATOR}.v1.", f"{_ESTIMATOR}."):
-        name = name.replace(ours, "tf.estimator.")
+    for place in (f"{_ESTIMATOR}.v1.", f"{_ESTIMATOR}."):
+        name = name.replace(place, "tf.estimator.", 1)
+    name = name.replace(f"{_V1}.", "tf.", 1)
     if had_in_tf1(name) or name in table("names")["hints"]:
         return False
     return not any(Target(version).has(name) for version in versions())
