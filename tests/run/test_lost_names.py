@@ -51,6 +51,8 @@ def test_modules_that_a_library_lost_come_back(
         assert utils.to_categorical([1]).tolist() == [[0.0, 1.0]]
         assert lost_names.getargspec(lambda a, b=1: a).args == ["a", "b"]
         assert inspect.getargspec is not None  # type: ignore[attr-defined]
+        # `numpy` warns of names that it has lost, and so has no type for them.
+        assert vars(np)["float"] is float and vars(np)["NINF"] == -np.inf
     finally:
         for name in set(sys.modules) - before:
             if name.startswith(("scipy", "sklearn")):

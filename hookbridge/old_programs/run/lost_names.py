@@ -65,8 +65,10 @@ def bring_back(used: Collection[str]) -> None:
         row = removed()[name]
         if name in _OURS:
             _give(name, _OURS[name])
-        elif row.living and is_installed(row.living.partition(".")[0]):
-            _give(name, _value(_of_today(row.living)))
+        elif row.living:
+            root = row.living.partition(".")[0]
+            if hasattr(builtins, root) or is_installed(root):
+                _give(name, _value(_of_today(row.living)))
     _give("numpy.bool", bool)
 
 
