@@ -98,5 +98,5 @@ def test_doctor_looks_up_what_is_imported_from_an_installed_library(
     (tmp_path / "own.py").write_text("y = 1\n")
     assert main(["doctor", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert "2 of the places are left to a person." in out
+    assert "2 places need manual work." in out
     assert "json.no_such_name" in out and "numpy.no_such_module.x" in out
