@@ -153,8 +153,8 @@ SECTIONS = dict(
         re.M | re.S,
     )
 )
-# They follow from several files, an installed package, and a rewrite.
-WITHOUT_PROGRAM = ("V1_FILE", "OLD_LIBRARY", "STEPS_PER_EPOCH", "UNREAD")
+# They follow from several files, an installed package, a notebook, and a rewrite.
+WITHOUT_PROGRAM = ("V1_FILE", "OLD_LIBRARY", "OLD_PIN", "STEPS_PER_EPOCH", "UNREAD")
 
 
 def test_each_code_has_a_section() -> None:
