@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -123,9 +125,20 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for a wrong value, and for an unknown flag or argument."""
+        near = self._nearest_flag(message)
+        meant = f"; did you mean `{near}`" if near else ""
         raise errors.InvalidArgumentError(
-            f"{message.removeprefix('argument ')}; see `{self.prog} --help`."
+            f"{message.removeprefix('argument ')}{meant}; see `{self.prog} --help`."
         )
+
+    def _nearest_flag(self, message: str) -> str:
+        """The flag that is most like the first unknown one; empty if none is."""
+        unknown = re.search(r"^unrecognized arguments:.*?--([\w-]+)", message)
+        if unknown is None:
+            return ""
+        name = unknown[1].replace("-", "_")
+        near = difflib.get_close_matches(name, self.flags, n=1)
+        return f"--{near[0]}" if near else ""
 
     def _spelled(self, words: Sequence[str]) -> Iterator[str]:
         """The words, with each flag as it was defined."""

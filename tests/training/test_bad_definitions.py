@@ -93,7 +93,7 @@ FUNCTIONS = {
 }
 # Flags -> the message.
 FLAGS = {
-    "--epoch=2": "unrecognized arguments: --epoch=2",
+    "--epoch=2": "unrecognized arguments: --epoch=2; did you mean `--epochs`",
     "--model_dir=": "no --model_dir",
     "--sync": "--sync with --loop=fit",
     "--num_workers=2": "--num_workers=2 and --num_ps=0",
