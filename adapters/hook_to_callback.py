@@ -20,7 +20,7 @@ from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.ground.arguments import positive
-from hookbridge.ground.protocols import Hook, KerasModel
+from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
 
 class HookToCallback(Wrapper, any_flavour.AnyFlavour):
@@ -131,38 +131,38 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     def _is_mode(self, mode: str) -> bool:
         return self._run is not None and self._run.mode == mode
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Keras begins `evaluate`, or validation in `fit`."""
         self._begin("test")
         if self._states is not None:
             self._states.on_test_begin()
 
-    def on_predict_begin(self, logs: Any = None) -> None:
+    def on_predict_begin(self, logs: Logs = None) -> None:
         """Keras begins `predict`."""
         self._begin("predict")
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Keras begins `fit`; callbacks before this one have begun."""
         self._begin("train")
         if self._states is not None:
             self._states.on_train_begin(self._model)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """An epoch with logs had steps; the hook must have been called for them."""
         self._check(has_stepped=bool(logs))
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end`, as on every clean finish."""
         self._check()
         self._end()
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end` in `evaluate`, not after validation in `fit`."""
         self._check(has_stepped=bool(logs))
         if self._is_mode("test"):
             self._end()
 
-    def on_predict_end(self, logs: Any = None) -> None:
+    def on_predict_end(self, logs: Logs = None) -> None:
         """Calls the hook's `end`."""
         self._check(has_stepped=True)
         if self._is_mode("predict"):

@@ -20,9 +20,9 @@ _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
     "adapters/fit_loop/installation.py": "`train_function`, where Keras files it",
-    "adapters/fit_loop/fit_step.py": "`stop_training`",
+    "adapters/fit_loop/native_step.py": "`stop_training`",
     "adapters/fit_loop/step_source.py": "puts `train_function` back",
-    "adapters/graph_fit/graph_step.py": "a field of our own `KerasSession`",
+    "adapters/graph_fit/function_step.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",

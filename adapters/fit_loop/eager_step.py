@@ -9,12 +9,13 @@ import tensorflow as tf
 
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
+from hookbridge.ground.protocols import KerasModel
 
 # The prefix of the names of outputs that the model does not name.
 OUTPUT = "output_"
 
 
-def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
+def fill_names(model: KerasModel, mode: Mode, names: StepNames) -> None:
     """Fills `names` with the loss, the metrics, the outputs and all layers' outputs."""
     # A layer's output is `<layer>/output:0`; with an activation, the same tensor is
     # also `<layer>/<Activation>:0`.
@@ -40,20 +41,20 @@ def fill_names(model: Any, mode: Mode, names: StepNames) -> None:
             names.add_short(key, dtype, any_shape)
 
 
-def names_for(model: Any) -> StepNames:
+def names_for(model: KerasModel) -> StepNames:
     """An empty catalogue of a model's step."""
     layers = (str(layer.name) for layer in layers_of(model))
     return StepNames(str(getattr(model, "name", "model")), layers)
 
 
-def layers_of(model: Any) -> list[Any]:
+def layers_of(model: KerasModel) -> list[Any]:
     """The layers of a model at every depth, without the model itself."""
     flatten = getattr(model, "_flatten_layers", None)
     layers = flatten() if callable(flatten) else getattr(model, "layers", ())
     return [layer for layer in layers if layer is not model]
 
 
-def output_names(model: Any) -> list[str]:
+def output_names(model: KerasModel) -> list[str]:
     """The model's names of its outputs; empty if it has none."""
     return [str(name) for name in getattr(model, "output_names", None) or ()]
 
@@ -67,7 +68,7 @@ def output_keys(layer: Any) -> list[str]:
     return keys
 
 
-def _compiled_metrics(model: Any) -> list[str]:
+def _compiled_metrics(model: KerasModel) -> list[str]:
     """The names that a step will return, for when Keras has not made its metrics."""
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
     outputs = output_names(model)
@@ -76,15 +77,18 @@ def _compiled_metrics(model: Any) -> list[str]:
         return [name for metrics in arguments for name in _metric_names(metrics)]
     names = [f"{output}_loss" for output in outputs]
     for key in ("metrics", "weighted_metrics"):
-        metrics = config.get(key) or ()
-        if isinstance(metrics, Mapping):
-            pairs = list(metrics.items())
-        elif len(metrics) == len(outputs):
-            pairs = list(zip(outputs, metrics, strict=True))
-        else:  # Keras 2 gives every output all of them
-            pairs = [(output, metrics) for output in outputs]
-        names += [f"{o}_{name}" for o, m in pairs for name in _metric_names(m)]
+        for output, metrics in _by_output(config.get(key) or (), outputs):
+            names += [f"{output}_{name}" for name in _metric_names(metrics)]
     return names
+
+
+def _by_output(metrics: Any, outputs: list[str]) -> list[tuple[str, Any]]:
+    """Each output of a model with its metrics, as `compile` got them."""
+    if isinstance(metrics, Mapping):
+        return list(metrics.items())
+    if len(metrics) == len(outputs):
+        return list(zip(outputs, metrics, strict=True))
+    return [(output, metrics) for output in outputs]  # Keras 2 gives every one all
 
 
 def _metric_names(metrics: Any) -> list[str]:

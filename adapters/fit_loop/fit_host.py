@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.fit_session import FitSession
-from hookbridge.adapters.fit_loop.fit_step import FitStep
 from hookbridge.adapters.fit_loop.installation import Installation, StepInstallation
+from hookbridge.adapters.fit_loop.native_step import NativeStep
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 
@@ -15,5 +15,5 @@ def fit_host(
 ) -> LoopHost:
     """The host of a run in Keras's loops, or where `installation` puts the run."""
     graph = FitGraph(loop.model)
-    step = FitStep(loop, graph, installation or Installation(loop.model))
+    step = NativeStep(loop, graph, installation or Installation(loop.model))
     return LoopHost(graph, FitSession(loop, graph, step.make_session), step)

@@ -9,9 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat, patching
+from hookbridge.ground.protocols import KerasModel
 
 
-def is_spread(model: Any) -> bool:
+def is_spread(model: KerasModel) -> bool:
     """Whether a model's replicas are in several processes, each with its own `fit`."""
     strategy = getattr(model, "distribute_strategy", None)
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) and (
@@ -19,7 +20,7 @@ def is_spread(model: Any) -> bool:
     )
 
 
-def is_first(model: Any, replica: Any) -> bool:
+def is_first(model: KerasModel, replica: Any) -> bool:
     """Whether `replica`, a number or a tensor of one, is the first of this process."""
     number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
     if number is None:
@@ -30,7 +31,9 @@ def is_first(model: Any, replica: Any) -> bool:
 
 
 @contextlib.contextmanager
-def keep_taps_out_of_reduction(model: Any, split: Any, join: Any) -> Iterator[None]:
+def keep_taps_out_of_reduction(
+    model: KerasModel, split: Any, join: Any
+) -> Iterator[None]:
     """Keeps tapped tensors of a spread model from Keras's sum over all processes."""
     # That sum would be one more collective operation, which a process without the hook
     # does not take part in.

@@ -114,7 +114,7 @@ class OwnInstallation:
         """Nothing: the model was left as it is."""
 
 
-def _is_of_this_function(tensor: Any) -> bool:
+def _is_of_this_function(tensor: tf.Tensor) -> bool:
     """Whether the function that runs or is traced now can return a tensor."""
     tensor = tensor.values if isinstance(tensor, tf.IndexedSlices) else tensor
     if tf.executing_eagerly():

@@ -19,6 +19,7 @@ from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
 from hookbridge.adapters.fit_loop.own_replica import is_first
 from hookbridge.adapters.live_session.variables import tf_variable
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import KerasModel
 
 # The prefix of the keys of gradients.
 GRADIENTS = "gradients/"
@@ -29,7 +30,7 @@ SCHEDULED_RATE = "learning_rate"
 class Spies:
     """Notes tensors of one model's step, by their keys."""
 
-    def __init__(self, model: Any, keys: Collection[str]) -> None:
+    def __init__(self, model: KerasModel, keys: Collection[str]) -> None:
         self._model = model
         self._keys = keys
         self.feeds: Mapping[str, Any] = {}
@@ -131,7 +132,7 @@ class Spies:
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         return patching.patched(inner, _learning_rate=rate)
 
-    def _note(self, key: str, tensor: Any) -> None:
+    def _note(self, key: str, tensor: tf.Tensor) -> None:
         noted = self._noted()
         if noted is not None:
             noted.setdefault(key, tensor)

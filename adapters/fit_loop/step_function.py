@@ -27,6 +27,7 @@ from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
 _BY_KEY = ("loss:", GRADIENTS)
@@ -35,7 +36,7 @@ _BY_KEY = ("loss:", GRADIENTS)
 class KeptFunction:
     """Keras's own function, as a model keeps it between two runs."""
 
-    def __init__(self, function: Any, step: StepFunction) -> None:
+    def __init__(self, function: AnyFunction, step: StepFunction) -> None:
         self._function = function
         self.step = step
 
@@ -167,7 +168,7 @@ def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 
 
-def _needs_counter(model: Any) -> bool:
+def _needs_counter(model: KerasModel) -> bool:
     """Whether a call makes several steps and Keras does not count them."""
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.

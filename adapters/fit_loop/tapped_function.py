@@ -21,6 +21,7 @@ from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
@@ -111,7 +112,7 @@ Variant = Callable[[Any, Any], tuple[Any, list[Any], dict[str, Any]]]
 class TappedFunction:
     """A Keras function whose step returns tensors of the step as well."""
 
-    def __init__(self, model: Any, function: Any, tap: StepTap) -> None:
+    def __init__(self, model: KerasModel, function: AnyFunction, tap: StepTap) -> None:
         self._model = model
         self.function = function
         self.tap = tap

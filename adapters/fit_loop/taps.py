@@ -78,13 +78,13 @@ class StepTap:
             outputs = self._source.method(*args, **kwargs)
         tensors, loop_keys = self._source.tensors_of(outputs, noted)
         context = tf.distribute.get_replica_context()
-        replicas = context.num_replicas_in_sync if context else 1
-        if self._source.mode is TRAIN and replicas == 1:
+        if context is not None and context.num_replicas_in_sync > 1:
+            loss = noted.get("loss")
+            is_noted = loss is not None and tensors.get("loss") is loss
+            if is_noted and "loss" in self._keys:
+                tensors["loss"] = self._loss_of_batch(loss, context)
+        elif self._source.mode is TRAIN:
             tensors.update(batch_tensors(self._source.method, args))
-        loss = noted.get("loss")
-        is_noted = loss is not None and tensors.get("loss") is loss
-        if is_noted and replicas > 1 and "loss" in self._keys:
-            tensors["loss"] = self._loss_of_batch(loss, context)
         replica = context.replica_id_in_sync_group if context else 0
         if own_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
@@ -94,7 +94,9 @@ class StepTap:
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
 
-    def _loss_of_batch(self, loss: tf.Tensor, context: Any) -> tf.Tensor:
+    def _loss_of_batch(
+        self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
+    ) -> tf.Tensor:
         """The loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
@@ -137,7 +139,7 @@ class StepTap:
         scale = self._spies.scale_of(key)
         return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
 
-    def _feed(self, key: str, tensor: Any, value: Any) -> None:
+    def _feed(self, key: str, tensor: tf.Tensor, value: Any) -> None:
         """Gives the consumers of `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
         if (scale := self._spies.scale_of(key)) is not None:

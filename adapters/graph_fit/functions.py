@@ -8,6 +8,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.protocols import Hook, KerasModel, Session
 
 # (Keras's function, Keras's session) -> the session that makes the function's callable.
 SessionOf = Callable[[Any, Any], Any]
@@ -20,7 +21,7 @@ class LoopFunction:
     Here another session makes the callable.
     """
 
-    def __init__(self, model: Any, mode: str, session_of: SessionOf) -> None:
+    def __init__(self, model: KerasModel, mode: str, session_of: SessionOf) -> None:
         self._model = model
         self._name = f"{mode}_function"
         self._session_of = session_of
@@ -52,7 +53,7 @@ class LoopFunction:
             return
         make_callable = function._make_callable
 
-        def make(arrays: Any, symbols: Any, values: Any, session: Any) -> None:
+        def make(arrays: Any, symbols: Any, values: Any, session: Session) -> None:
             make_callable(arrays, symbols, values, self._session_of(function, session))
 
         methods = InstanceMethods(function, {"_make_callable": make})
@@ -61,14 +62,14 @@ class LoopFunction:
         self._adopted[id(function)] = (function, methods)
 
 
-def is_graph_model(model: Any) -> bool:
+def is_graph_model(model: KerasModel) -> bool:
     """Whether Keras trains a model by session runs."""
     # It does so after `disable_v2_behavior()` or `disable_eager_execution()`, and for a
     # model that was built under a `tf.Graph`.
     return hasattr(model, "_make_train_function")
 
 
-def check_model(model: Any, hook: Any) -> None:
+def check_model(model: KerasModel, hook: Hook) -> None:
     """Refuses a model whose steps are not runs of one session."""
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
 
@@ -35,7 +36,7 @@ _UNTRAINED_STEPS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionar
 class GraphCollections:
     """Puts the model's step and saver where hooks look for them, and removes them."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._before = {key: graph.get_collection(key) for key in _OWN}
 
@@ -90,7 +91,7 @@ def _saved_step(step: Any) -> Any:
     return SavedStep(value, [spec], "global_step")
 
 
-def step_of(model: Any, session: Any) -> Any:
+def step_of(model: KerasModel, session: Session) -> Any:
     """The variable that counts the steps of a model: its optimizer's."""
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hookbridge.adapters.graph_fit.graph_step import GraphStep
+from hookbridge.adapters.graph_fit.function_step import FunctionStep
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
 from hookbridge.adapters.graph_fit.keras_session import GraphSession
 from hookbridge.adapters.hooked_loop.host import LoopHost
@@ -13,4 +13,4 @@ def graph_host(loop: HookedLoop) -> LoopHost:
     """The host of a run in Keras's loops of a v1 graph; hooks get Keras's session."""
     graph = KerasGraph(loop)
     session = GraphSession(loop, graph)
-    return LoopHost(graph, session, GraphStep(loop, graph, session))
+    return LoopHost(graph, session, FunctionStep(loop, graph, session))

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
 from hookbridge.ground.patching import patched
+from hookbridge.ground.protocols import KerasModel
 
 
 class GraphNames:
@@ -20,7 +21,9 @@ class GraphNames:
     graph without what Keras made up.
     """
 
-    def __init__(self, model: Any, graph: Any, aliases: Mapping[str, Any]) -> None:
+    def __init__(
+        self, model: KerasModel, graph: tf.Graph, aliases: Mapping[str, Any]
+    ) -> None:
         self._model = model
         self._graph = graph
         self._aliases = {f"{name}:0": tensor for name, tensor in aliases.items()}
@@ -69,14 +72,14 @@ class GraphNames:
         return self._values.get(element.name, element)
 
 
-def learning_rate(model: Any) -> Any:
+def learning_rate(model: KerasModel) -> Any:
     """The learning rate: a variable, a schedule or None."""
     optimizer = getattr(model, "optimizer", None)
     rate = getattr(optimizer, "learning_rate", None)
     return getattr(optimizer, "lr", None) if rate is None else rate
 
 
-def rate_tensor(model: Any, counter: Any) -> Any:
+def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     """The tensor that `learning_rate:0` means, or None."""
     # The value of a schedule is computed for hooks alone: they can fetch it, not feed
     # it.
@@ -88,12 +91,12 @@ def rate_tensor(model: Any, counter: Any) -> Any:
     return getattr(rate, "_graph_element", rate)
 
 
-def reads(variable: Any) -> list[Any]:
+def reads(variable: tf.Variable) -> list[Any]:
     """The tensors by which the graph reads a variable."""
     return [op.outputs[0] for op in _uses(variable) if op.type == "ReadVariableOp"]
 
 
-def gradients(model: Any) -> dict[str, Any]:
+def gradients(model: KerasModel) -> dict[str, Any]:
     """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
     tensors = {}
     for variable in model.trainable_weights:
@@ -107,7 +110,7 @@ def gradients(model: Any) -> dict[str, Any]:
     return tensors
 
 
-def _uses(variable: Any) -> list[Any]:
+def _uses(variable: tf.Variable) -> list[Any]:
     """The ops that use a variable; none if it is no resource variable."""
     handle = getattr(variable, "handle", None)
     return [] if handle is None else list(handle.consumers())

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Session
+
 v1 = tf.compat.v1
 
 # Graph -> {name: (variable, its collections)} of runs that are over.
@@ -24,7 +26,7 @@ class HookVariables:
     since the variable exists already.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._made: dict[str, Any] = {}
         self._added: dict[str, list[Any]] = {}
@@ -63,7 +65,7 @@ class HookVariables:
         self._made[name] = variable
         return variable
 
-    def initialise(self, session: Any) -> None:
+    def initialise(self, session: Session) -> None:
         """Initialises what has no value, and variables of earlier runs once more."""
         graph = self._graph
         variables = [  # Keras initialises its own

@@ -38,8 +38,8 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         self,
         fetches: Any,
         feed_dict: Any = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: tf.compat.v1.RunOptions | None = None,
+        run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
         step = self.step
         if step is not None and type(fetches) is dict:

@@ -19,7 +19,9 @@ class StepCall:
     There is one callable of the session per set of fetches, feeds and options of hooks.
     """
 
-    def __init__(self, session: Any, options: Any, fetches: Any, rate: Any) -> None:
+    def __init__(
+        self, session: tf.compat.v1.Session, options: Any, fetches: Any, rate: Any
+    ) -> None:
         self._session = session
         self._graph = session.graph
         self._options = options
@@ -43,7 +45,11 @@ class StepCall:
         return self.last_feeds
 
     def run(
-        self, fetches: Mapping[Any, Any], feed_dict: Any, options: Any, metadata: Any
+        self,
+        fetches: Mapping[Any, Any],
+        feed_dict: Any,
+        options: Any,
+        metadata: tf.compat.v1.RunMetadata | None,
     ) -> dict[Any, Any]:
         wanted = {k: f for k, f in fetches.items() if type(k) is not str}
         fed = self._feeds(feed_dict or {})
@@ -82,7 +88,7 @@ class StepCall:
                     feeds[each.name] = live_feeds.array_of(self._graph, each, part)
         return feeds
 
-    def _same(self, tensor: Any) -> list[Any]:
+    def _same(self, tensor: tf.Tensor) -> list[Any]:
         """The tensors to feed for `tensor`: for the learning rate, all reads of it."""
         rate = self._rate
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
@@ -104,11 +110,11 @@ class _Plan:
 
     def __init__(
         self,
-        session: Any,
+        session: tf.compat.v1.Session,
         options: Any,
         wanted: Any,
         fed: Mapping[str, Any],
-        run_options: Any,
+        run_options: tf.compat.v1.RunOptions | None,
     ) -> None:
         # Keeps the fetched objects alive, since plans are found by their ids.
         self._wanted = wanted
@@ -136,7 +142,7 @@ class _Plan:
         self._call = session._make_callable_from_options(self._callable_options)
 
     def _source_of(
-        self, graph: Any, fetch: Any, fed: Mapping[str, Any], sources: Any
+        self, graph: tf.Graph, fetch: Any, fed: Mapping[str, Any], sources: Any
     ) -> int | str | None:
         if fetch.graph is not graph:
             raise ValueError(f"{fetch} is not an element of this graph.")
@@ -150,7 +156,9 @@ class _Plan:
         self._callable_options.fetch.append(sources.get(name, name))
         return len(self._callable_options.fetch) - 1
 
-    def call(self, fed: Mapping[str, Any], metadata: Any) -> list[Any]:
+    def call(
+        self, fed: Mapping[str, Any], metadata: tf.compat.v1.RunMetadata | None
+    ) -> list[Any]:
         values = [fed[name] for name in self._feeds]
         return self._call(*values, run_metadata=metadata)  # type: ignore[no-any-return]
 

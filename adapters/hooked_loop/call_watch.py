@@ -19,12 +19,15 @@ from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import exit_codes
+from hookbridge.ground.protocols import Hook, KerasModel
 
 
 class CallWatch:
     """Watches one run of one hook."""
 
-    def __init__(self, adapter: Any, hook: Any, model: Any, loop: HookedLoop) -> None:
+    def __init__(
+        self, adapter: Any, hook: Hook, model: KerasModel, loop: HookedLoop
+    ) -> None:
         self._complaint = (
             f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "
             "and never called: the loop makes its steps without the function that "

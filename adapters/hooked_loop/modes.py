@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from hookbridge.ground.protocols import KerasModel
 
 LOOPS = ("fit", "evaluate", "predict")
 # Methods that start a loop, or a single step with the function of a loop.
@@ -31,7 +33,7 @@ PREDICT = _mode("predict", "stop_predicting")
 MODES = (TRAIN, TEST, PREDICT)
 
 
-def is_running(model: Any) -> bool:
+def is_running(model: KerasModel) -> bool:
     """Whether the caller runs inside a loop of `model`."""
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.

@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Hook
 
 # What a native loop takes for the end of its data.
 END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
@@ -31,7 +32,7 @@ class ClusterFailure(Exception):
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook without its `end`, which its callback calls."""
 
-    def __init__(self, hook: Any) -> None:
+    def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self.after_create_session = hook.after_create_session
         self.before_run = hook.before_run
@@ -58,7 +59,11 @@ class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._is_early = is_early
         self._ask = ask
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(
+        self,
+        run_context: tf.compat.v1.train.SessionRunContext,
+        run_values: tf.compat.v1.train.SessionRunValues,
+    ) -> None:
         if run_context.stop_requested and self._is_early():
             compat.withdraw_stop(run_context)
             self._ask()

@@ -38,13 +38,15 @@ class Closure:
         }
         self.iterators = {op.name for op in ops if op.type == ONE_SHOT}
         self.runs_step = step_op_name in names
-        late = {*step_ops, step_op_name}
-        outside = handles | self.iterators | late
         self.before: list[Any] = []  # ops that depend on no tensor of the step
         self.after: list[Any] = []  # ops that do, directly or through other ops
+        step = {*step_ops, step_op_name}
+        outside = handles | self.iterators | step
+        self._split([op for op in ops if op.name not in outside], step, fed)
+
+    def _split(self, ops: Sequence[Any], late: set[str], fed: frozenset[str]) -> None:
+        """Adds each op to `before`; to `after` and `late` if it depends on `late`."""
         for op in ops:
-            if op.name in outside:
-                continue
             needed = [t.op for t in op.inputs if t.name not in fed]
             if any(each.name in late for each in (*needed, *op.control_inputs)):
                 late.add(op.name)

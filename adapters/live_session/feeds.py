@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 
 
-def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
+def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
     """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor."""
     if isinstance(key, tf.SparseTensor):
         parts = [key.indices, key.values, key.dense_shape]
@@ -21,7 +21,7 @@ def dense(graph: Any, key: Any, value: Any) -> list[tuple[Any, Any]]:
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
 
 
-def array_of(graph: Any, tensor: Any, value: Any) -> Any:
+def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
     """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise TypeError(

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_session.variables import ModelVariable, as_int
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 
 
 class _Last(NamedTuple):
@@ -24,25 +25,25 @@ _VARIABLES: weakref.WeakKeyDictionary[Any, ModelVariable] = weakref.WeakKeyDicti
 _LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
 
 
-def note(model: Any, value: int | None) -> None:
+def note(model: KerasModel, value: int | None) -> None:
     """The next run of `model` begins at this step; None: where the optimizer is."""
     _LAST.pop(model, None)
     if value is not None:
         _LAST[model] = _Last(value, iterations_of(model), _optimizer_reference(model))
 
 
-def iterations_of(model: Any) -> int:
+def iterations_of(model: KerasModel) -> int:
     """How many updates a model's optimizer has counted."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
     return 0 if iterations is None else as_int(iterations)
 
 
-def _optimizer_reference(model: Any) -> Any:
+def _optimizer_reference(model: KerasModel) -> Any:
     optimizer = getattr(model, "optimizer", None)
     return None if optimizer is None else weakref.ref(optimizer)
 
 
-def _count(model: Any) -> int:
+def _count(model: KerasModel) -> int:
     iterations, last = iterations_of(model), _LAST.get(model)
     if last is None or last.optimizer != _optimizer_reference(model):
         return iterations
@@ -68,7 +69,7 @@ class GlobalStep:
     nothing.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self._model = model
         self.value = _count(model)
         self.variable = _VARIABLES.get(model) or _variable()

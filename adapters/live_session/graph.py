@@ -103,7 +103,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 self.finalize()
 
     @contextlib.contextmanager
-    def finalizing(self, scaffold: Any) -> Iterator[None]:
+    def finalizing(self, scaffold: tf.compat.v1.train.Scaffold) -> Iterator[None]:
         """A context in which a scaffold adds the ops that prepare a session."""
         # Keras has initialised the variables of the model. So the ops that the scaffold
         # makes by default leave them out; only a default saver includes them.

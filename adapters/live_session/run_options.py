@@ -21,7 +21,7 @@ from hookbridge import errors
 from hookbridge.ground import compat
 
 
-def check(options: Any) -> None:
+def check(options: tf.compat.v1.RunOptions | None) -> None:
     """Refuses options that only a session on a real graph supports."""
     if options is not None and options.debug_options.debug_tensor_watch_opts:
         raise errors.LiveSessionError(
@@ -33,7 +33,9 @@ def check(options: Any) -> None:
 
 
 @contextlib.contextmanager
-def applied(options: Any, metadata: Any) -> Iterator[None]:
+def applied(
+    options: tf.compat.v1.RunOptions | None, metadata: tf.compat.v1.RunMetadata | None
+) -> Iterator[None]:
     """A context in which one function is called under merged `RunOptions`.
 
     `timeout_in_ms` cancels the call with `DeadlineExceededError`; `trace_level` and
@@ -73,7 +75,7 @@ def _deadline(milliseconds: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _partition_graphs(metadata: Any) -> Iterator[None]:
+def _partition_graphs(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
     context = compat.private("eager_context")()
     context.enable_run_metadata()
     try:
@@ -84,7 +86,7 @@ def _partition_graphs(metadata: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _step_stats(metadata: Any) -> Iterator[None]:
+def _step_stats(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
     """Fills `metadata` with what runs in the body."""
     with tempfile.TemporaryDirectory(prefix="hookbridge") as directory:
         try:

@@ -69,8 +69,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: tf.compat.v1.RunOptions | None = None,
+        run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
         """Runs ops of the live graph; see `tf.compat.v1.Session.run`."""
         if self._is_closed:
@@ -81,19 +81,12 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 self._run_step(self._bare_program, ())
                 return {"caller": None}
             fetches = {**fetches, "caller": self._live_graph.step_op}
-        default = self._live_graph.saver
-        if self.saves_directly and default is not None and not _asks(options):
-            path = default.path_of(fetches, feed_dict)
-            if path is not None:
-                return self._save(path)
+        path = self._path_of_save(fetches, feed_dict, options)
+        if path is not None:
+            return self._save(path)
         run_options.check(options)
         fed = self._feeds(feed_dict) if feed_dict else []
-        key = (_key(fetches), tuple(t.name for t, _ in fed))
-        plan: Plan | None = self._plans.get(key)
-        if plan is None:
-            tensors = [t for t, _ in fed]
-            plan = Plan(self._live_graph, fetches, tensors, self._resources)
-            self._plans.add(key, plan)
+        plan = self._plan_of(fetches, [tensor for tensor, _ in fed])
         if plan.is_plain_step:
             step = self._global_step.value
             with run_options.applied(options, run_metadata):
@@ -101,6 +94,24 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return plan.build_results(step, {}, [_to_numpy(v) for v in values])
         with self._outside.as_default(), self._eager_mode():
             return self._execute(plan, fed, options, run_metadata)
+
+    def _path_of_save(
+        self, fetches: Any, feeds: Any, options: tf.compat.v1.RunOptions | None
+    ) -> str | None:
+        """Where a run only saves the model: the path; None for any other run."""
+        saver = self._live_graph.saver
+        if not self.saves_directly or saver is None or _asks(options):
+            return None
+        return saver.path_of(fetches, feeds)
+
+    def _plan_of(self, fetches: Any, fed: Sequence[tf.Tensor]) -> Plan:
+        """The plan for a structure of fetches and a set of fed tensors."""
+        key = (_key(fetches), tuple(tensor.name for tensor in fed))
+        plan: Plan | None = self._plans.get(key)
+        if plan is None:
+            plan = Plan(self._live_graph, fetches, fed, self._resources)
+            self._plans.add(key, plan)
+        return plan
 
     def is_loop_step(self, fetches: Any) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop."""
@@ -150,7 +161,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return path.encode()
 
     def _execute(
-        self, plan: Plan, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+        self,
+        plan: Plan,
+        feeds: Sequence[tuple[Any, Any]],
+        options: tf.compat.v1.RunOptions | None,
+        metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
         step = self._global_step.value
         program = plan.program
@@ -208,7 +223,7 @@ def _key(fetches: Any) -> Any:
         return id(fetches)  # the plan keeps the object alive
 
 
-def _asks(options: Any) -> bool:
+def _asks(options: tf.compat.v1.RunOptions | None) -> bool:
     return options is not None and bool(options.ByteSize())
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 
 
 class ModelVariable:
@@ -104,12 +105,17 @@ def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
     return [(v, f"{scope}/{re.sub(own, '', _name_of(v))}") for v in every]
 
 
-def model_variables(model: Any) -> list[ModelVariable]:
-    """Every variable of a model, its optimizers and its metrics, each once."""
+def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
+    """The variables of all optimizers of a model, with their names."""
     optimizer = getattr(model, "optimizer", None)
     # Those of a GAN, say, are attributes that only its own `train_step` knows.
     others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
     optimizers = [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
+    return [pair for one in optimizers for pair in _optimizer_variables(*one)]
+
+
+def model_variables(model: KerasModel) -> list[ModelVariable]:
+    """Every variable of a model, its optimizers and its metrics, each once."""
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = {id(tf_variable(v)) for v in of_metrics}
     of_model = [*model.weights, *model.variables]
@@ -117,7 +123,7 @@ def model_variables(model: Any) -> list[ModelVariable]:
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
-        *(pair for one in optimizers for pair in _optimizer_variables(*one)),
+        *_variables_of_optimizers(model),
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import itertools
 import weakref
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.own_replica import is_spread
@@ -15,6 +14,7 @@ from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
 from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import KerasModel, Logs
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()
@@ -35,7 +35,7 @@ class EndTogether(any_flavour.AnyFlavour):
         self._agreement: Agreement | None = None
         self._is_checked = False
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self._leave()
         if not is_spread(self._model):
             return
@@ -56,7 +56,7 @@ class EndTogether(any_flavour.AnyFlavour):
             atexit.register(_leave_all)
         _running.add(self._agreement)
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """All other callbacks have had this event."""
         if self._agreement is None:
             return
@@ -65,7 +65,7 @@ class EndTogether(any_flavour.AnyFlavour):
             self._agreement.check_others()
         self._settle()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._agreement is not None and self._is_checked:
             self._settle()
 
@@ -76,7 +76,7 @@ class EndTogether(any_flavour.AnyFlavour):
         if ends != wants_end:
             assign(self._model, stop_training=ends)
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self._leave()
 
     def _leave(self) -> None:
@@ -102,7 +102,7 @@ def in_several_processes() -> bool:
     return bool(jobs) or sum(len(config.cluster[job]) for job in others) > 1
 
 
-def check_keras(model: Any, name: str) -> None:
+def check_keras(model: KerasModel, name: str) -> None:
     """Refuses a model of Keras 3, which cannot train in several processes."""
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(

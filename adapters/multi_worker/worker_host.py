@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.fit_session import FitSession
-from hookbridge.adapters.fit_loop.fit_step import FitStep
 from hookbridge.adapters.fit_loop.installation import Installation
+from hookbridge.adapters.fit_loop.native_step import NativeStep
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.session import LiveSession
@@ -15,7 +15,7 @@ from hookbridge.adapters.multi_worker.worker_step import WorkerStep
 def worker_host(loop: HookedLoop) -> LoopHost:
     """The host of a run in one of several processes."""
     graph = FitGraph(loop.model)
-    fit = FitStep(loop, graph, Installation(loop.model))
+    fit = NativeStep(loop, graph, Installation(loop.model))
     step = WorkerStep(loop, fit)
 
     def make_session() -> LiveSession:

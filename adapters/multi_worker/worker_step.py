@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.fit_step import FitStep
+from hookbridge.adapters.fit_loop.native_step import NativeStep
 from hookbridge.adapters.fit_loop.step_function import StepFunction
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.guests.roles import given_role
@@ -27,7 +27,7 @@ class WorkerStep(StepPart):
     in one process, by `fit`.
     """
 
-    def __init__(self, loop: HookedLoop, fit: FitStep) -> None:
+    def __init__(self, loop: HookedLoop, fit: NativeStep) -> None:
         self._loop = loop
         self._fit = fit
         self._has_failed_stop = False
@@ -65,7 +65,7 @@ class WorkerStep(StepPart):
     def open(self) -> int:
         return self._fit.open()
 
-    def run(self, monitored: Any) -> Any:
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         return self._fit.run(monitored)
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:

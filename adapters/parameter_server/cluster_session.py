@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
 from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.ground.protocols import Hook
 
 Consistent = Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -34,8 +35,8 @@ class ClusterSession(LiveSession):
         self,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: tf.compat.v1.RunOptions | None = None,
+        run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
         if options is not None and options.ByteSize() and self.is_loop_step(fetches):
             raise errors.LiveSessionError(
@@ -54,7 +55,11 @@ class ClusterSession(LiveSession):
             yield
 
     def _execute(
-        self, plan: Any, feeds: Sequence[tuple[Any, Any]], options: Any, metadata: Any
+        self,
+        plan: Any,
+        feeds: Sequence[tuple[Any, Any]],
+        options: tf.compat.v1.RunOptions | None,
+        metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
         closure = plan.program.closure
         others = closure.handles - {self._live_graph.global_step_name}
@@ -68,7 +73,7 @@ class ClusterSession(LiveSession):
 class ShieldedHook(HookWithoutEnd):
     """A hook whose errors of the cluster are raised as `ClusterFailure`."""
 
-    def __init__(self, hook: Any, note_lost: Callable[[], None]) -> None:
+    def __init__(self, hook: Hook, note_lost: Callable[[], None]) -> None:
         super().__init__(hook)
         for name in ("begin", "after_create_session", "before_run", "after_run"):
             setattr(self, name, _shielded(getattr(self, name), note_lost))
@@ -88,7 +93,7 @@ def _shielded(
     return call
 
 
-def saves_after(hook: Any, global_step: int) -> bool:
+def saves_after(hook: Hook, global_step: int) -> bool:
     """Whether a hook will save after the step that ends with this global step."""
     # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)

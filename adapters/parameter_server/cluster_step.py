@@ -153,7 +153,7 @@ class ClusterStep(StepPart):
         """A session for hooks, whose steps are the scheduled ones."""
         return self._scheduler.make_session()
 
-    def run(self, monitored: Any) -> Any:
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         monitored.run(self._graph.live.loop_fetches)
         self._has_outputs = True
         if self._scheduler.present is None:

@@ -15,6 +15,7 @@ from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.adapters.parameter_server.cluster_step import ClusterStep
 from hookbridge.adapters.parameter_server.step_values import to_python
 from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
+from hookbridge.ground.protocols import KerasModel, Logs
 
 
 def is_batch_level(guest: Guest) -> bool:
@@ -47,7 +48,7 @@ class DeferredCallback(ForeignCallback):
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel) -> None:
         """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and refusals.uses_parameter_servers(model):
             refusals.check_member(model, self.guest)
@@ -60,14 +61,14 @@ class DeferredCallback(ForeignCallback):
 
     # Keras calls these; the guest gets them when its turn and its logs have come.
 
-    def _before_batch(self, method: str, batch: int, logs: Any = None) -> None:
+    def _before_batch(self, method: str, batch: int, logs: Logs = None) -> None:
         event = partial(getattr(self.guest, method), batch, logs)
         if self._self_step is None:
             event()
         else:
             self._self_step.events.before_batch(event)
 
-    def _after_batch(self, method: str, batch: int, logs: Any = None) -> None:
+    def _after_batch(self, method: str, batch: int, logs: Logs = None) -> None:
         event, step = getattr(self.guest, method), self._self_step
         if step is None:
             event(batch, logs)
@@ -83,23 +84,23 @@ class DeferredCallback(ForeignCallback):
     on_test_batch_end = partialmethod(_after_batch, "on_test_batch_end")
     on_predict_batch_end = partialmethod(_after_batch, "on_predict_batch_end")
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.guest.on_epoch_end(epoch, self._settled(logs))
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self.guest.on_train_end(self._settled(logs))
         self._leave()
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         self.guest.on_test_end(self._settled(logs))
         if self._self_run is not None and self._self_run.mode != "train":
             self._leave()
 
-    def on_predict_end(self, logs: Any = None) -> None:
+    def on_predict_end(self, logs: Logs = None) -> None:
         self.guest.on_predict_end(logs)
         self._leave()
 
-    def _settled(self, logs: Any) -> Any:
+    def _settled(self, logs: Logs) -> Any:
         """Delivers all events held back, then returns the logs as Python numbers."""
         if self._self_step is None:
             return logs

@@ -8,9 +8,10 @@ from typing import Any
 
 from hookbridge.ground import compat
 from hookbridge.ground.patching import MISSING, patched
+from hookbridge.ground.protocols import KerasModel, Logs
 
 
-def cached_reads(model: Any) -> AbstractContextManager[None]:
+def cached_reads(model: KerasModel) -> AbstractContextManager[None]:
     """Answers the reads of a model's `steps_per_execution` from memory."""
     # Keras reads it before each step. The variable is on a server, and the coordinator
     # would wait for it in every step.
@@ -37,7 +38,7 @@ def cached_reads(model: Any) -> AbstractContextManager[None]:
 
 
 def no_empty_epochs(
-    model: Any, delivered: Callable[[], int]
+    model: KerasModel, delivered: Callable[[], int]
 ) -> AbstractContextManager[None]:
     """Keeps `on_epoch_end` from a model's callbacks after an epoch without steps.
 
@@ -49,7 +50,7 @@ def no_empty_epochs(
     original = keras.callbacks.CallbackList.on_epoch_end
     before = 0
 
-    def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self: Any, epoch: int, logs: Logs = None) -> None:
         nonlocal before
         if self.model is model:
             now = delivered()

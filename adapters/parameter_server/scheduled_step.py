@@ -20,6 +20,7 @@ from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.live_session.part import compiled
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
+from hookbridge.ground.protocols import AnyFunction
 
 
 class ScheduledStep:
@@ -52,7 +53,9 @@ class ScheduledStep:
         tap = StepTap(self._source, keys, self.names)
         return self._source.function_with(tap, is_filed=False), tap
 
-    def _scheduled_by(self, function: Any, args: Any) -> tuple[Any, tuple[Any, ...]]:
+    def _scheduled_by(
+        self, function: AnyFunction, args: Any
+    ) -> tuple[Any, tuple[Any, ...]]:
         """The function that Keras's function would schedule, and its arguments."""
         calls: list[tuple[Any, tuple[Any, ...]]] = []
 

@@ -12,12 +12,13 @@ from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import KerasModel
 
 
 class StepsInFlight:
     """The steps that the coordinator of one `fit` was given."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self._model = model
         self._coordinator = model._cluster_coordinator
         self._eager_mode = compat.private("eager_mode")

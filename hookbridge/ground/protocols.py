@@ -6,7 +6,7 @@ TensorFlow and Keras have no types, and each has several classes for the same th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -14,6 +14,8 @@ from typing import Any, Protocol
 Context = AbstractContextManager[Any]
 # What a native loop calls its step with.
 Arguments = tuple[Any, ...]
+# What Keras passes to `on_*` methods of callbacks.
+Logs = Mapping[str, Any] | None
 # A function whose arguments nobody here looks at.
 AnyFunction = Callable[..., Any]
 

@@ -18,6 +18,7 @@ from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import positive, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.loops import own_logs
 
 
@@ -62,7 +63,7 @@ class OwnLoop:
         self,
         guests: Any,
         *,
-        model: Any,
+        model: KerasModel,
         optimizer: Any = None,
         steps_per_epoch: int | None = None,
         epochs: int | None = None,
@@ -133,7 +134,9 @@ class OwnLoop:
             raise
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
+    ) -> bool:
         try:
             if error is not None and type(error) not in (EndOfLoop, *END_OF_DATA):
                 if self._hooked is not None:
@@ -271,7 +274,7 @@ class OwnLoop:
         return metrics
 
 
-def _check_model(model: Any) -> None:
+def _check_model(model: KerasModel) -> None:
     if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
@@ -291,5 +294,5 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _keras_of(model: Any) -> Any:
+def _keras_of(model: KerasModel) -> Any:
     return next(k for k in compat.keras_flavours() if isinstance(model, k.Model))

@@ -239,6 +239,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
     model = hosts.keras_model(keras2)
     first, second = train_step_of(keras2, model), train_step_of(keras2, model)
     batch = next(iter(batches()))
+    no_model: Any = object()
     with (
         pytest.raises(hb.errors.RefusedError, match="Hooks have one step in a loop"),
         hb.loops.OwnLoop(Fetching(), model=model) as loop,
@@ -246,7 +247,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
         loop.step(first, batch)
         loop.step(second, batch)
     with pytest.raises(hb.errors.InvalidArgumentError, match="must be a Keras model"):
-        hb.loops.OwnLoop([], model=object())
+        hb.loops.OwnLoop([], model=no_model)
     with pytest.raises(hb.errors.InvalidArgumentError, match="outside the block"):
         hb.loops.OwnLoop([], model=model).step(first, batch)
 

@@ -22,7 +22,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import Arguments
 
 
-class FitStep(StepPart):
+class NativeStep(StepPart):
     """Makes the native step of a run; `installation` makes the loop call it."""
 
     data_ended = False
@@ -83,7 +83,7 @@ class FitStep(StepPart):
         """A session on the run's graph, whose steps are those of this part."""
         return self._graph.make_session(self.run_step, self.native.functions)
 
-    def run(self, monitored: Any) -> Any:
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         monitored.run(self._graph.live.loop_fetches)
         self._has_outputs = True
         return self.take_outputs()

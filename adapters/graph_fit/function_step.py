@@ -19,7 +19,7 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 
 
-class GraphStep(StepPart):
+class FunctionStep(StepPart):
     """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
 
     data_ended = False
@@ -52,7 +52,9 @@ class GraphStep(StepPart):
             rate = learning_rate(self._model)
             step = StepCall(session, options, self._fetches_of(function), rate)
 
-            def call(*values: Any, run_metadata: Any = None) -> Any:
+            def call(
+                *values: Any, run_metadata: tf.compat.v1.RunMetadata | None = None
+            ) -> Any:
                 request = (step, values, function.run_options, run_metadata)
                 return self._loop.call(*request)
 
@@ -84,7 +86,7 @@ class GraphStep(StepPart):
         assert mode is not None and self._session.current is not None
         return self._graph.build(self._session.current, mode, self._step.fetches)
 
-    def run(self, monitored: Any) -> Any:
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         try:
             self._last = monitored.run(self._step.fetches, *self._request)
         finally:
