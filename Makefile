@@ -9,13 +9,14 @@
 #   make fuzz       an hour of random lists of guests in both loops (FUZZ_FLAGS)
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
+#   make reference  the pages of docs/reference from the docstrings
 #   make release    build and check the packages, and try the wheel on both TFs
 #   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast test-versions proof fuzz lint docs release clean
+.PHONY: help demo test test-fast test-versions proof fuzz lint docs reference release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -64,6 +65,9 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/lint-imports --no-cache
 
 # Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
+reference: $(NEWEST)/.installed
+	$(NEWEST)/bin/python .ci/reference_pages.py
+
 docs: $(NEWEST)/.installed
 	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
 

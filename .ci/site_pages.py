@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
+from reference_pages import for_site
 
 from hookbridge.cli import command
 from hookbridge.old_programs.scanning.findings import CODES
@@ -108,6 +109,8 @@ def rooms() -> str:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
+    if own.startswith("reference/"):
+        markdown = for_site(markdown)
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "migration.md":

@@ -14,6 +14,7 @@ up on first use.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.ground import compat, extras
@@ -93,3 +94,9 @@ def __getattr__(name: str) -> Any:
     compat.tell_of_troubles()
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext hookbridge`, which IPython calls with its shell."""
+    live = importlib.import_module("hookbridge.old_programs.run.live_notebook")
+    live.load_ipython_extension(shell)

@@ -234,6 +234,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "batch_size=0`; expected": call(hb.callbacks.Progress, batch_size=0),
     "last_step=0`; expected": call(hb.callbacks.Progress, last_step=0),
     "has no `path`": lambda _: session_ramp([hb.callbacks.SavedModelExporter()]),
+    "arguments epoch, lr; expected one that is called with the step": call(
+        hb.callbacks.LearningRateScheduler, lambda epoch, lr=0.1: lr
+    ),
     "returned None for step": lambda _: session_ramp(
         [hb.callbacks.LearningRateScheduler(cast("Any", lambda step: None))]
     ),

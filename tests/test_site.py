@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ NOT_IN_ONE_PROCESS = {
     "TaskLostError",
 }
 ERRORS = re.findall(r"^\| `(\w+)` \| (.*?) \|", REFERENCE["errors.md"], re.M)
-DOCUMENTED = re.findall(r"^::: (\S+)$", "\n".join(REFERENCE.values()), re.M)
+DOCUMENTED = re.findall(
+    r"^<!-- ::: (\w\S*) .*-->$", "\n".join(REFERENCE.values()), re.M
+)
 
 
 def public_names() -> Iterator[str]:
@@ -90,6 +93,19 @@ def docstring(value: Any) -> str:
     if inspect.isclass(value) and "__init__" in vars(value):
         text += "\n" + (inspect.getdoc(value.__init__) or "")
     return text
+
+
+def test_the_reference_pages_have_the_docstrings_of_today(repo_root: Path) -> None:
+    """`make reference` writes them."""
+    script = repo_root / ".ci" / "reference_pages.py"
+    pages = runpy.run_path(str(script))
+    for name, page in REFERENCE.items():
+        assert pages["filled"](page) == page, f"{name}: run `make reference`"
+        site = pages["for_site"](page)
+        assert re.findall(r"^::: (\S+)$", site, re.M) == re.findall(
+            r"^<!-- ::: (\w\S*) .*-->$", page, re.M
+        )
+        assert "<!-- :::" not in site
 
 
 def test_each_public_name_is_in_the_reference() -> None:

@@ -98,6 +98,7 @@ class NativeStep(StepPart):
         graph, step = self._graph, self.native
         global_step = graph.global_step
         assert global_step is not None
+        into_step = graph.feeds_of_step(program)
         with self._outside.as_default(), self._eager_mode():
             before = step.steps_made if self._counts else 0
             try:
@@ -107,7 +108,7 @@ class NativeStep(StepPart):
                     program,
                     feeds,
                     graph.live.tapped,
-                    graph.feeds_of_step(program),
+                    into_step,
                 )
             except END_OF_DATA:
                 self.data_ended = True
@@ -118,6 +119,7 @@ class NativeStep(StepPart):
                 global_step.add(1)
         graph.last_values.update(values)
         self._outputs = outputs
+        graph.check_rate(into_step)
         return fetched
 
     def without_hooks(self, args: Arguments | None = None) -> Any:

@@ -40,7 +40,7 @@ class KeptFunction:
         self._function = function
         self.step = step
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self._function(*args)
 
 
@@ -142,7 +142,8 @@ class StepFunction:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._bare(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
-        key = (program.key, tuple(tapped.items()), id(rate))
+        others = tuple(id(variable) for variable, _ in into_step.other_rates)
+        key = (program.key, tuple(tapped.items()), id(rate), others)
         variants = program.own_functions if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
@@ -157,9 +158,10 @@ class StepFunction:
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
-            if into_step.rate is not None:
-                variant = with_rate(variant, *into_step.rate)
-            variants.add(key, variant, keep=(program, rate))
+            fed = [into_step.rate] if into_step.rate is not None else []
+            for each, index in (*fed, *into_step.other_rates):
+                variant = with_rate(variant, each, index)
+            variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
 

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.lifecycle.events import HOOK_METHODS
 
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")
-HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
 # Every Keras flavour calls these on every callback, whether it overrides them or not.
 CALLBACK_METHODS = (
     "set_params",

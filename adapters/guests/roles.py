@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from absl import logging
@@ -116,6 +117,26 @@ def delivers(role: Role, event: str) -> bool:
     # Only the chief validates.
     is_shared = not event.startswith(("on_train_end", "on_test_"))
     return role != "split" or is_shared or task_of() != "worker"
+
+
+def warn_of_own_server(session: Any, guests: Iterable[Any]) -> None:
+    """Warns of guests for one process only where hookbridge cannot tell the processes.
+
+    Args:
+      session: the session, which may be on a server that the program has started.
+      guests: their records.
+    """
+    if task_of() != "local" or not getattr(session, "sess_str", None):
+        return
+    names = [guest.name for guest in guests if guest.role in ("chief", "evaluator")]
+    if names:
+        logging.warning(
+            "hookbridge: the session is on a server, and TF_CONFIG does not say which "
+            "task this process is; so it calls %s, whose role is `chief`. If other "
+            "processes do so too, set TF_CONFIG, or give such guests to the chief "
+            "alone.",
+            ", ".join(f"`{name}`" for name in dict.fromkeys(names)),
+        )
 
 
 def say_skipped(name: str, role: Role) -> None:

@@ -93,6 +93,7 @@ class SessionRun:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
         if member is self.members[0] and not self.calls:
+            roles.warn_of_own_server(session, [each.record for each in self.members])
             self._set_params()
         if member is self.members[-1]:
             if not self.calls:

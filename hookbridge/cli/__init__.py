@@ -2,8 +2,8 @@
 
 Reading order: `command`, `streams`, `parser`, then the sub-commands: `demo`, `explain`,
 `migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `record`, `compare`, `cluster`,
-`jobs` (`train`, `evaluate` and `predict`) with `job_flags` and `job_process`, `docs`
-and `completion`.
+`jobs` (`train`, `evaluate` and `predict`) with `job_flags` and `job_process`, and
+`docs`.
 """
 
 from __future__ import annotations

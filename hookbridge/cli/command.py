@@ -34,13 +34,8 @@ COMMANDS = {
     "migrate scan": "hookbridge.cli.migrate_scan",
     "migrate rewrite": "hookbridge.cli.migrate_rewrite",
     "docs": "hookbridge.cli.docs",
-    "completion": "hookbridge.cli.completion",
 }
 
-USAGE_ERROR = 2
-INTERRUPTED = 130
-# A shell's exit code if a reader such as `head` has gone: 128 plus SIGPIPE.
-READER_GONE = 141
 _HELP = ("-h", "--help", "help")
 
 
@@ -52,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
-        return READER_GONE
+        return exit_codes.READER_GONE
     except OSError as e:
         if e.errno != errno.ENOSPC or e.filename is not None:
             raise
@@ -122,13 +117,13 @@ def _run(name: str, words: list[str]) -> int | Callable[[], int]:
         return _complain(f"{name}: {e}")
     except KeyboardInterrupt:
         _complain(f"{name}: interrupted")
-        return INTERRUPTED
+        return exit_codes.INTERRUPTED
 
 
 def _complain(message: str) -> int:
     """Prints the message on stderr as one line, without its line breaks."""
     print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
-    return USAGE_ERROR
+    return exit_codes.USAGE
 
 
 def versions() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
@@ -50,22 +51,24 @@ def run(values: Values) -> int:
 
 def _of_list(place: str) -> Any:
     """The list that `FILE.py` or `FILE.py:LIST` names."""
-    from hookbridge.jobs.training import user_file
-
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
         file, name = place, "guests"
-    return user_file.find_guests(user_file.load_file(file, names=[name]), name)
+    check_file(file, [name])
+    from hookbridge.jobs.training import user_file
+
+    return user_file.find_guests(user_file.load_file(file), name)
 
 
 def _of_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
+    check_file(values.file, MODELS)
     job_flags.use_keras_of_graphs()
+    from hookbridge.jobs.loops.towers.spec import TRAIN
     from hookbridge.jobs.training import user_file
-    from hookbridge.jobs.training.definition import MODELS, TRAIN, ModelDefinition
+    from hookbridge.jobs.training.definition import ModelDefinition
 
-    module = user_file.load_file(values.file, names=MODELS)
-    definition = ModelDefinition(module)
+    definition = ModelDefinition(user_file.load_file(values.file))
     host = "session"
     if values.loop == "fit":
         host = "parameter_server" if values.num_ps else "fit"

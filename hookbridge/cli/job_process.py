@@ -13,6 +13,7 @@ from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
 from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
@@ -28,16 +29,16 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Runs one command on a model definition file in this process."""
     settings = job_flags.settings_of(values)
     settings.check()
+    check_file(settings.model_def, MODELS)  # before TensorFlow is imported
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file
-    from hookbridge.jobs.training.definition import MODELS
     from hookbridge.jobs.training.job import TrainingJob
     from hookbridge.jobs.training.summary import hook_lines
 
     cluster = _cluster_for_estimator()
     with hook_lines(to_stderr=values.format == "json"):
-        module = user_file.load_file(settings.model_def, names=MODELS)
+        module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
         settings.check()
         if cluster.task_type in cluster.cluster:
@@ -78,12 +79,12 @@ def run_here_or_in_cluster(
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
     settings.check()
+    check_file(settings.model_def, MODELS)
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
-        from hookbridge.jobs.training.definition import MODELS
 
-        module = user_file.load_file(settings.model_def, names=MODELS)
+        module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
     from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 

@@ -19,8 +19,8 @@ SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = (
-    "Exit codes: 0; 1 with --check if a file would be rewritten, or if a file could\n"
-    "not be written; 2 for a wrong argument."
+    "Exit codes: 0; 1 if a file, or a cell of a notebook, could not be read or\n"
+    "written, or with --check if a file would be rewritten; 2 for a wrong argument."
 )
 FLAGS = {
     "write": "Change the files.",
@@ -82,8 +82,8 @@ def run(values: Values) -> int:
             counts["unwritten"] = len(plan) - counts["written"]
             failures.append(f"  {e}")
     _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
-    todo = values.check and not values.write and (counts["changed"] or counts["unread"])
-    return int(bool(counts["unwritten"] or todo))
+    todo = values.check and not values.write and counts["changed"]
+    return int(bool(counts["unwritten"] or counts["unread"] or todo))
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:

@@ -15,7 +15,8 @@ USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
 EXAMPLE = "hookbridge run examples/tf1_script.py"
 NOTE = (
     "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
-    "source of the program and said in one line; flags decide otherwise."
+    "source of the program and said in one line; flags decide otherwise. A program\n"
+    "may be a notebook (a.ipynb): its cells run in order."
 )
 
 

@@ -22,6 +22,8 @@ FAILED = 1
 USAGE = 2
 RETRY_FROM = 128
 INTERRUPTED = 130
+# 128 + SIGPIPE, as in a shell: a reader such as `head` has gone.
+READER_GONE = 141
 # 128 + SIGUSR1, which operators leave to programs: another task is gone.
 LOST = 138
 # 128 + SIGTERM: what a scheduler sends before it takes a machine away.

@@ -14,6 +14,7 @@ from hookbridge.ground import installed
 DISTRIBUTION = "tf-hookbridge"
 # Module -> its distribution, and the extra that brings it.
 MODULES = {
+    "IPython": ("IPython", "notebooks"),
     # Python lost it in 3.12; TensorFlow brings setuptools up to 2.21.
     "distutils": ("setuptools", "distutils"),
     "tensorboard": ("tensorboard", "tensorboard"),

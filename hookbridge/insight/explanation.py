@@ -140,11 +140,7 @@ def explain(items: Any, host: Host = "session") -> Report:
 def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
-    runs_on = roles.MEANING[role]
-    if host == "parameter_server" and role != "evaluator":
-        runs_on = "the coordinator"
-    if host == "fit" and is_of_chief(guest):
-        runs_on += "; under `MultiWorkerMirroredStrategy`, the chief"
+    runs_on = _where_it_runs(guest, role, host)
     reason = _refusal(guest, host)
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)
@@ -152,19 +148,36 @@ def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     is_late = host == "parameter_server" and (
         kind == "hook" or deferred.is_batch_level(guest)
     )
-    rows = []
-    beside = callbacks if kind == "callback" else []
-    for event in lifecycle.overridden(guest.item, kind, beside):
-        facts = lifecycle.EVENTS[event]
-        when = facts.native if is_native else facts.bridged
-        if is_late and event in _LATE:
-            when += "; at most `max_lag` steps late"
-        rows.append(EventReport(event, when, None if is_native else facts.counterpart))
+    rows = _events(guest, callbacks, is_native, is_late)
     # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
     is_wrapped = is_late or (is_native and guest.is_foreign)
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     cost = _cost(kind, host, [row.event for row in rows])
     return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
+
+
+def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
+    """The processes that call a guest of this role."""
+    if host == "parameter_server" and role != "evaluator":
+        return "the coordinator"
+    if host == "fit" and is_of_chief(guest):
+        return f"{roles.MEANING[role]}; under `MultiWorkerMirroredStrategy`, the chief"
+    return roles.MEANING[role]
+
+
+def _events(
+    guest: Guest, callbacks: list[Any], is_native: bool, is_late: bool
+) -> list[EventReport]:
+    """The events that a guest overrides, and when each of them comes."""
+    rows = []
+    beside = callbacks if guest.kind == "callback" else []
+    for event in lifecycle.overridden(guest.item, guest.kind, beside):
+        facts = lifecycle.EVENTS[event]
+        when = facts.native if is_native else facts.bridged
+        if is_late and event in _LATE:
+            when += "; at most `max_lag` steps late"
+        rows.append(EventReport(event, when, None if is_native else facts.counterpart))
+    return rows
 
 
 def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -40,7 +38,6 @@ BAD = {
     "cluster --num_workers=-1 -- true": "--num_workers: received -1",
     "cluster --num_workers=99999999 -- true": "num_workers=99999999",
     "cluster --grace_secs=nan": "grace_secs: received nan",
-    "completion fish": "shell: invalid choice: 'fish'",
     "explain": "the following arguments are required: file",
     "explain nowhere.py": "'nowhere.py', which does not exist",
     "explain empty.py": "has no `guests`; expected a list of hooks",
@@ -154,55 +151,6 @@ def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
     assert values.m and values.rest == ["job", "-h", "--", "x"]
     for words in (["--", "--odd.py"], ["--v1", "--", "--odd.py"]):
         assert parser.values(words).rest == ["--odd.py"]
-
-
-COMPLETED = {
-    "": ["demo", "train", "evaluate", "predict", "run", "doctor", "record"],
-    "tra": ["train"],
-    "migrate ": ["scan", "rewrite"],
-    "migrate scan --ch": ["--check"],
-    "train a.py --loop ": ["towers", "fit", "estimator"],
-    "train a.py --num_p": ["--num_ps"],
-    "train a.py --report --loop=f": ["fit"],
-}
-# What the shells do at the key Tab, without a terminal.
-TAB = {
-    "bash": "COMP_WORDS=({words}); COMP_CWORD={last}; _hookbridge; "
-    'printf "%s\\n" "${{COMPREPLY[@]}}"',
-    "zsh": "compadd() {{ print -rl -- ${{@:#-(|S)}} }}; words=({words}); "
-    "CURRENT=$#words; _bash_complete -F _hookbridge",
-}
-
-
-@pytest.mark.parametrize("shell", TAB)
-def test_shells_complete(
-    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = shutil.which(shell)
-    if program is None:
-        pytest.skip(f"{shell} is not installed")
-    assert main(["completion", shell]) == 0
-    script = [capsys.readouterr().out]
-    for typed in COMPLETED:
-        # bash divides a line at `=` too.
-        line = typed.replace("=", " = ") if shell == "bash" else typed
-        words = ["hookbridge", *line.split(" ")]
-        quoted = " ".join(f"'{word}'" for word in words)
-        script.append(TAB[shell].format(words=quoted, last=len(words) - 1))
-        script.append("echo ---")
-    done = subprocess.run(
-        [program, "-c", "\n".join(script)],
-        env={**os.environ, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    parts = done.stdout.split("---\n")
-    for (typed, expected), part in zip(COMPLETED.items(), parts, strict=False):
-        found = [line.rpartition("=")[2] for line in part.split()]
-        # zsh itself leaves out what does not begin with the word.
-        last = typed.split(" ")[-1].rpartition("=")[2]
-        begun = [word for word in found if word.startswith(last)]
-        assert begun[: len(expected)] == expected, (typed, done.stderr)
 
 
 def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from migrate_command import in_place
+from migrate_command import command, in_place
 
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.reading.modules import Unread
@@ -17,6 +18,8 @@ from hookbridge.old_programs.scanning import doctor
 ONE_TENSORFLOW = True
 IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"
 USE = "config = tf.estimator.RunConfig()"
+NEW = USE.replace("tf.", "hb.")
+NEW_IMPORTS = IMPORTS.replace("as tf", "as tf\nimport hookbridge as hb")
 
 
 def cell(source: Any, kind: str = "code") -> dict[str, Any]:
@@ -40,18 +43,18 @@ def sources(path: Path) -> list[str]:
 
 
 def test_names_are_known_across_cells_and_the_rest_stays(tmp_path: Path) -> None:
-    bash, broken = "%%bash\necho tf.estimator", "tf.estimator.RunConfig( ="
+    bash, timed = "%%bash\necho tf.estimator", f"%%time\nnames = !ls\n{USE}"
     magic = "if True:\n    %time train()\n    x = tf.estimator.RunConfig()\n"
     path = notebook(
         tmp_path / "a.ipynb",
         *(cell("# Title", "markdown"), cell(IMPORTS), cell(bash), cell(USE)),
-        *(cell(broken), cell(""), cell(magic)),
+        *(cell(timed), cell(""), cell(magic)),
     )
     before = json.loads(path.read_text("utf-8"))
     in_place(path)
     new = [
-        *("# Title", IMPORTS.replace("as tf", "as tf\nimport hookbridge as hb"), bash),
-        *(USE.replace("tf.", "hb."), broken, "", magic.replace("tf.", "hb.")),
+        *("# Title", NEW_IMPORTS, bash),
+        *(NEW, timed.replace("tf.", "hb."), "", magic.replace("tf.", "hb.")),
     ]
     assert sources(path) == new
     after = json.loads(path.read_text("utf-8"))
@@ -77,9 +80,9 @@ def test_other_lines_of_the_file_stay_as_they_are(
         "-config = tf.estimator.RunConfig()\n+config = hb.estimator.RunConfig()\n"
     )
     assert done.module.notebook is not None
-    assert done.module.notebook.with_code(done.result.before) == before
+    assert done.module.notebook.with_code(done.module.text) == before
     with pytest.raises(ValueError, match="cannot be distinguished"):
-        done.module.notebook.with_code("# cell 1\nx = 1\n")
+        done.module.notebook.with_code("__hookbridge_cell_1__\nx = 1\n")
     added = json.dumps("import hookbridge as hb\n")
     lines = path.read_text("utf-8").replace("hb.estimator", "tf.estimator")
     between = ", " if indent is None else ",\n" + 4 * indent
@@ -87,21 +90,100 @@ def test_other_lines_of_the_file_stay_as_they_are(
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "new"),
     [
-        *("x = 1", "%%time\nimport tensorflow as tf\ntf.estimator.RunConfig()"),
-        "# cell 7\nimport tensorflow as tf\nx = tf.estimator.RunConfig()",
-        "import tensorflow as tf\r\nx = tf.estimator.RunConfig()",
-        "import __hookbridge_cell_1__",
+        ("x = 1", "x = 1"),
+        ("%%writefile a.py\nimport tensorflow as tf\ntf.estimator.RunConfig()", None),
+        (f"{IMPORTS}\n# cell 7\n{USE}", f"{NEW_IMPORTS}\n# cell 7\n{NEW}"),
+        (f"{IMPORTS}\r\n{USE}\r\n", f"{NEW_IMPORTS}\r\n{NEW}\r\n"),
+        (f"  {IMPORTS}\n  {USE}", f"{NEW_IMPORTS}\n{NEW}"),
+        (
+            f"{IMPORTS}\n!ls -l \\\n    a\n{USE}",
+            f"{NEW_IMPORTS}\n!ls -l \\\n    a\n{NEW}",
+        ),
+        (
+            f"{IMPORTS}\n?tf\n{USE}\nx = (3\n% 2)",
+            f"{NEW_IMPORTS}\n?tf\n{NEW}\nx = (3\n% 2)",
+        ),
     ],
 )
-def test_what_is_left_alone(tmp_path: Path, code: str) -> None:
+def test_the_forms_of_a_cell(tmp_path: Path, code: str, new: str | None) -> None:
+    code, new = (code, new or code)
+    if "\r\n" in new:
+        code, new = (re.sub("\r?\n", "\r\n", text) for text in (code, new))
     path = notebook(tmp_path / "a.ipynb", cell(code))
-    before = path.read_bytes()
-    (done,) = files.rewrite_files([path])
-    assert isinstance(done, files.FileRewrite) and not done.result.changed
-    list(files.write_all([done]))
-    assert path.read_bytes() == before
+    in_place(path)
+    assert sources(path) == [new]
+
+
+def test_lines_for_the_top_are_a_cell_of_their_own(tmp_path: Path) -> None:
+    later = "from __future__ import division\ny = tf.layers.dense(tf.zeros([1, 2]), 3)"
+    cells = cell("# Title", "markdown"), {**cell("import tensorflow as tf"), "id": "a"}
+    path = notebook(tmp_path / "a.ipynb", *cells, cell(later))
+    in_place(path)
+    new = [
+        "# Title",
+        'import os\nos.environ.setdefault("TF_USE_LEGACY_KERAS", "1")',
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()",
+        later,
+    ]
+    assert sources(path) == new
+    first = json.loads(path.read_text("utf-8"))["cells"][1]
+    assert first.pop("source") and first == {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "hookbridge",
+        "metadata": {},
+        "outputs": [],
+    }
+    assert not in_place(path)[0].result.changed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%tensorflow_version 1.x",
+        "!pip install -q tensorflow-gpu==1.15.2 h5py",
+        "%pip install 'tensorflow<2'",
+        "!python -m pip install tensorflow~=1.14",
+        "%load_ext hookbridge",
+    ],
+)
+def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
+    line: str, tmp_path: Path
+) -> None:
+    code = f"{line}\nif True:\n    {line}\nimport tensorflow as tf\nx = tf.zeros(3)"
+    path = notebook(tmp_path / "a.ipynb", cell(code))
+    named = {one.name for one in doctor.diagnose([path], "2.21").found}
+    assert line in named and not any("hookbridge_" in name for name in named)
+    in_place(path)
+    assert sources(path) == [
+        f"# {line}\nif True:\n    pass  # {line}\n"
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.zeros(3)"
+    ]
+    for other in ("!pip install tensorflow", "!pip install 'tensorflow>=2.1'"):
+        path = notebook(tmp_path / "b.ipynb", cell(code.replace(line, other)))
+        assert not in_place(path)[0].result.changed
+
+
+def test_what_cannot_be_done_is_said_and_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = notebook(
+        *(tmp_path / "a.ipynb", cell(IMPORTS), cell("print 'x'"), cell(USE)),
+        *(cell("x = 1\ry"), cell("__hookbridge_cell_1__")),
+    )
+    done = command(capsys, "rewrite", "--write", path)
+    assert done.code == 1
+    for said in ("cell 2: Python 2 (line 1: print 'x')", "cell 4: ", "cell 5: "):
+        assert f"{path}: {said}" in done.out
+    assert sources(path)[:3] == [NEW_IMPORTS, "print 'x'", NEW]
+    assert doctor.diagnose([path], "2.21").left == 3
+    assert not doctor.diagnose([path], "2.21").absent
+    in_r = {"cells": [], "metadata": {"language_info": {"name": "R"}}}
+    path.write_text(json.dumps(in_r))
+    (bad,) = files.rewrite_files([path])
+    assert isinstance(bad, Unread) and "a notebook of R, not of Python" in bad.reason
 
 
 @pytest.mark.parametrize(

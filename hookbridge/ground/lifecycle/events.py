@@ -229,6 +229,7 @@ CALLBACK_EVENTS = (
     ),
 )
 
+HOOK_METHODS = tuple(event.name for event in HOOK_EVENTS)
 EVENTS: dict[str, Event] = {e.name: e for e in (*HOOK_EVENTS, *CALLBACK_EVENTS)}
 
 # A host never calls these methods: the method named here calls them.

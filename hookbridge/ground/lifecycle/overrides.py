@@ -17,7 +17,8 @@ BATCH_EVENTS = {
 }
 _MODES = {event: mode for mode, events in BATCH_EVENTS.items() for event in events}
 _BASES = ("SessionRunHook", "Callback")
-_FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
+# The packages whose own hooks and callbacks are stock guests.
+FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
 # Every loop calls these methods, and their base class stores what they get.
 _SETTERS = ("set_model", "set_params")
 
@@ -58,7 +59,7 @@ def overrides(guest: Any, event: str) -> bool:
     return not any(
         vars(base).get(event) is function
         for base in type(guest).__mro__
-        if base.__name__ in _BASES and base.__module__.split(".")[0] in _FRAMEWORKS
+        if base.__name__ in _BASES and base.__module__.split(".")[0] in FRAMEWORKS
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +30,8 @@ class LearningRateScheduler(ReadyMade):
         training step, or execution of several, on the thread of the loop.
 
     Raises:
-      errors.InvalidArgumentError: `schedule` is no function, or it returned no number
+      errors.InvalidArgumentError: `schedule` is no function, its first argument is
+        called `epoch`, as in Keras's `LearningRateScheduler`, or it returned no number
         before a step.
     """
 
@@ -39,6 +41,7 @@ class LearningRateScheduler(ReadyMade):
     def __init__(self, schedule: Callable[[int], float]) -> None:
         super().__init__("worker")
         self._schedule = with_arguments("schedule", schedule, "step")
+        _refuse_schedule_by_epoch(schedule)
         self._step = 0
         self._rate: float | None = None
 
@@ -69,6 +72,20 @@ class LearningRateScheduler(ReadyMade):
                 f"step {step}; expected a number."
             )
         return value
+
+
+def _refuse_schedule_by_epoch(schedule: Callable[[int], float]) -> None:
+    """Keras's callback of the same name calls its schedule by epoch."""
+    try:
+        arguments = list(inspect.signature(schedule).parameters)
+    except (TypeError, ValueError):  # some builtins have no signature
+        return
+    if arguments[:1] == ["epoch"]:
+        raise errors.InvalidArgumentError(
+            f"`schedule` has the arguments {', '.join(arguments)}; expected one that "
+            "is called with the step. A schedule by epoch is for "
+            "`tf.keras.callbacks.LearningRateScheduler`, which runs in either loop."
+        )
 
 
 def _wait_for_steps(strategy: Any) -> None:

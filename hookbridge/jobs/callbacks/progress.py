@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from hookbridge import errors
+from hookbridge.ground import live_lines
 from hookbridge.ground.arguments import positive, seconds, shown, without_arguments
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
-_CLEAR = "\r\x1b[K"
-# Set by `hookbridge cluster` on a terminal, which shows the lines that tasks rewrite.
-_LIVE_LINES = "HOOKBRIDGE_LIVE_LINES"
 
 
 class Progress(ReadyMade):
@@ -146,12 +144,12 @@ class Progress(ReadyMade):
         stream = self._output
         if self._rewrites():
             width = shutil.get_terminal_size().columns or 80  # some have no size
-            line = f"{_CLEAR}{line[: width - 1]}"
+            line = f"{live_lines.CLEAR}{line[: width - 1]}"
         stream.write(line + end)
         stream.flush()
 
     def _rewrites(self) -> bool:
-        is_shown = self._output is sys.stderr and _LIVE_LINES in os.environ
+        is_shown = self._output is sys.stderr and live_lines.VARIABLE in os.environ
         return is_shown or self._output.isatty()
 
     @property

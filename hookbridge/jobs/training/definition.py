@@ -13,13 +13,11 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.ground.arguments import instance, shown
+from hookbridge.jobs.loops.towers.spec import TRAIN
 from hookbridge.jobs.training.definition_logs import add_definition_logs
-from hookbridge.jobs.training.file_text import FileText
+from hookbridge.jobs.training.file_text import MODELS, FileText
 from hookbridge.jobs.training.user_file import find_function, find_guests, parameters
 
-# Modes as in `tf.estimator.ModeKeys`.
-TRAIN, EVAL, PREDICT = "train", "eval", "infer"
-MODELS = ("custom_model", "model_fn")
 _INPUTS = ("dataset_fn", "input_fn", "train_input_fn")
 # All names that are looked for in a file.
 _NAMES = (

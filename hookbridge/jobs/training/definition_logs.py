@@ -19,7 +19,7 @@ from hookbridge.ground.patching import InstanceMethods
 from hookbridge.jobs.callbacks.ready_made import metrics_of, step_of
 
 # Callbacks of these packages know Keras's arguments alone.
-_STOCK = ("keras", "tf_keras", "tensorflow", "hookbridge")
+_STOCK = (*overrides.FRAMEWORKS, "hookbridge")
 Place = list[Any]  # the epoch or the batch
 Entries = Mapping[str, Any]
 Arguments = tuple[Place, Entries]

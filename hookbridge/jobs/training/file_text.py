@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from hookbridge import errors
+from hookbridge.ground.arguments import why_no_file
+from hookbridge.ground.names import nearest
 
+# What a model definition file has, one of them.
+MODELS = ("custom_model", "model_fn")
 # Calls that train or evaluate, whatever they belong to.
 _WORK = {
     "InteractiveSession",
@@ -32,6 +37,32 @@ _WORK = {
 _DYNAMIC = {"exec", "globals", "setattr", "vars"}
 _ALIKE = 0.8  # of `difflib`: `callback` and `callbacks` have 0.94
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_file(path: str, names: Sequence[str]) -> None:
+    """Raises for a file that should not be run; TensorFlow is not needed for it.
+
+    Args:
+      path: the file.
+      names: one of them is looked for in it.
+
+    Raises:
+      errors.InvalidArgumentError: the file is no Python file, it has none of the names,
+        or it would train while it is imported.
+    """
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "
+            "file."
+        )
+    text = FileText(path)
+    if not text.may_have(names):
+        wanted = " or ".join(f"`{name}`" for name in names)
+        near = ", ".join(f"`{name}`" for name in nearest(names[0], text.lists()))
+        raise errors.InvalidArgumentError(
+            f"{text.path} has no {wanted}, so it was not run; it has {near or 'none'}."
+        )
+    text.check_no_work()
 
 
 class FileText:

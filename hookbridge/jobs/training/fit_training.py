@@ -14,7 +14,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 from hookbridge.jobs.loops.towers.devices import tower_devices
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.keras_model import compile_model, features_of
 from hookbridge.jobs.training.part import SAVE_SECS, Part
 from hookbridge.jobs.training.summary import watchers

@@ -12,8 +12,7 @@ import hookbridge as hb
 from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.variables import write
 from hookbridge.ground import compat
-from hookbridge.jobs.loops.towers.spec import TowerSpec
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN, TowerSpec
 from hookbridge.jobs.training.graph_optimizer import GraphOptimizer
 from hookbridge.jobs.training.keras_model import start_names
 from hookbridge.jobs.training.part import Part

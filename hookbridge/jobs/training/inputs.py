@@ -14,7 +14,8 @@ from hookbridge.ground import compat
 from hookbridge.jobs.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.jobs.data.pipeline import Pipeline, batched
 from hookbridge.jobs.data.rows import Rows
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.settings import TrainingSettings
 from hookbridge.jobs.training.user_file import find_function, parameters
 

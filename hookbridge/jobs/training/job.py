@@ -18,7 +18,8 @@ from hookbridge.insight.report.account import Recorder
 from hookbridge.insight.report.run_report import write_html
 from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN, ModelDefinition
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.inputs import Inputs
 from hookbridge.jobs.training.part import Part
 from hookbridge.jobs.training.settings import TrainingSettings

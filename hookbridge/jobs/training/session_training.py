@@ -22,7 +22,7 @@ from hookbridge.jobs.loops.towers.inputs import (
     check_first_batch,
     next_training_batch,
 )
-from hookbridge.jobs.training.definition import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.jobs.training.part import Part
 from hookbridge.jobs.training.summary import watchers

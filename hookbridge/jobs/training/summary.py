@@ -15,16 +15,16 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.ground import live_lines
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.jobs.callbacks.progress import Progress
 from hookbridge.jobs.data.bad_rows import tidied
+from hookbridge.jobs.loops.towers.spec import PREDICT
 from hookbridge.jobs.training import user_file
-from hookbridge.jobs.training.definition import PREDICT
 from hookbridge.jobs.training.part import Part
 from hookbridge.jobs.training.settings import TrainingSettings
 
-_CLEAR = "\r\x1b[K"
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
@@ -44,7 +44,7 @@ class _HookLines(logging.Handler):
         elif record.funcName != "_log_tensors":
             return
         stream = sys.stderr if self._to_stderr else sys.stdout
-        over = _CLEAR if stream.isatty() and sys.stderr.isatty() else ""
+        over = live_lines.CLEAR if stream.isatty() and sys.stderr.isatty() else ""
         print(f"{over}  {source}: {record.getMessage()}", file=stream, flush=True)
 
 

@@ -7,31 +7,19 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import why_no_file, with_arguments
-from hookbridge.ground.names import nearest
-from hookbridge.jobs.training.file_text import FileText
 
 
-def load_file(
-    path: str, module_name: str | None = None, *, names: Sequence[str] = ()
-) -> ModuleType:
+def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Runs a Python file as a module; its folder is importable, as Python does it.
 
-    Args:
-      path: the file.
-      module_name: the name of the module; None takes that of the file.
-      names: one of them is looked for in the module. With them a file that has none,
-        or that would train while it is imported, is not run.
-
-    Raises:
-      errors.InvalidArgumentError: the file is no Python file, it cannot be run, or it
-        is not run.
+    `file_text.check_file` says before whether it should be run.
     """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
@@ -46,8 +34,6 @@ def load_file(
         raise errors.InvalidArgumentError(
             f"Received the file {path!r}; expected a Python file, `NAME.py`."
         )
-    if names:
-        _check_text(FileText(path), names)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.util.module_from_spec(spec)
@@ -59,17 +45,6 @@ def load_file(
         del sys.modules[stem]
         raise _raised(path, e) from e
     return module
-
-
-def _check_text(text: FileText, names: Sequence[str]) -> None:
-    """Raises if it is plain from a file's text that it should not be run."""
-    if not text.may_have(names):
-        wanted = " or ".join(f"`{name}`" for name in names)
-        near = ", ".join(f"`{name}`" for name in nearest(names[0], text.lists()))
-        raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; it has {near or 'none'}."
-        )
-    text.check_no_work()
 
 
 def message_of(path: str, error: BaseException, command: str) -> str:

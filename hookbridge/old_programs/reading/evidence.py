@@ -70,10 +70,12 @@ class Use(NamedTuple):
 
     name: str
     file: str
-    line: int
+    line: int  # 0 if nobody knows it
+    place: str = ""  # how a user finds the line, if it is one of a notebook
 
     def __str__(self) -> str:
-        return f"{self.name} in {os.path.basename(self.file)}:{self.line}"
+        place = self.place or (f":{self.line}" if self.line else "")
+        return f"{self.name} in {os.path.basename(self.file)}{place}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Evidence:
 
     # A name, under `import tensorflow as tf`, that only TensorFlow 1 had.
     old: Use | None = None
+    # A line of a notebook that asks for TensorFlow 1: `%tensorflow_version 1.x`.
+    pin: Use | None = None
     # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
     # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.

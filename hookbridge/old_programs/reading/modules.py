@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import dataclasses
 import functools
 import io
 import os
@@ -13,12 +14,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
 from hookbridge.old_programs.reading import guards
 from hookbridge.old_programs.reading.bound_names import Names
-from hookbridge.old_programs.reading.evidence import Evidence, examine
+from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 
 MAX_BYTES = 5_000_000
@@ -79,7 +81,24 @@ class Module:
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
-        return examine(self.file, self.nodes, self.names, self.guarded)
+        found = examine(self.file, self.nodes, self.names, self.guarded)
+        if self.notebook is None:
+            return found
+        for line, text in self.notebook.old_pins[:1]:
+            pin = Use(f"`{text}`", self.file, line)
+            found = dataclasses.replace(found, pin=pin)
+        uses: dict[str, Any] = {
+            kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
+            for kind, use in vars(found).items()
+            if isinstance(use, Use)
+        }
+        return dataclasses.replace(found, **uses)
+
+    @property
+    def unread_cells(self) -> list[Unread]:
+        """The cells of a notebook that should be Python 3 and are not."""
+        broken = self.notebook.broken if self.notebook is not None else {}
+        return [Unread(self.file, f"cell {n}: {why(e)}") for n, e in broken.items()]
 
     def place(self, line: int) -> tuple[int, int]:
         """The 1-based cell and the line in it; cell 0 for a file of Python."""

@@ -50,7 +50,7 @@ class Meaning(Evidence):
 
 def shows_tf1(file: Evidence) -> bool:
     """Whether the file itself shows TensorFlow 1."""
-    return bool(file.old or (file.leftover and not file.new))
+    return bool(file.old or file.pin or (file.leftover and not file.new))
 
 
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
@@ -58,7 +58,7 @@ def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     files = list(files)
     kinds = [field.name for field in fields(Evidence) if field.name != "written"]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
-    uses["old"] = [e.old or e.leftover for e in files if shows_tf1(e)]
+    uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     result = Meaning(
         **{kind: next(filter(None, some), None) for kind, some in uses.items()},
         written=frozenset().union(*(file.written for file in files)),
@@ -177,6 +177,7 @@ def read_programs(
     files = [read_module(path) for path in find_files(paths)]
     modules = [file for file in files if isinstance(file, Module)]
     unread = [file for file in files if isinstance(file, Unread)]
+    unread += [cell for module in modules for cell in module.unread_cells]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     return Programs(modules, lambda m: folders_above(m.file, tops)), unread
 

@@ -27,7 +27,8 @@ class FileRewrite:
     """The rewrite of one file."""
 
     module: Module
-    result: Rewritten
+    result: Rewritten  # of the text as the user sees it
+    content: str  # what the file will be
 
     @property
     def path(self) -> Path:
@@ -63,7 +64,7 @@ def rewrite_files(
             done = rewrite_module(
                 module, programs.place(module), names, *choice, guests
             )
-            yield FileRewrite(module, _shown(done, module))
+            yield _whole(done, module)
         except ValueError as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
@@ -71,13 +72,14 @@ def rewrite_files(
             yield Unread(module.file, fault)
 
 
-def _shown(done: Rewritten, module: Module) -> Rewritten:
-    """The result as the user sees the text: with IPython's lines and `# cell 3`."""
+def _whole(done: Rewritten, module: Module) -> FileRewrite:
+    """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
     if (notebook := module.notebook) is None:
-        return done
+        return FileRewrite(module, done, done.source)
+    content = notebook.with_code(done.source)
     before, source = (notebook.shown(text) for text in (done.before, done.source))
-    notebook.with_code(source)
-    return dataclasses.replace(done, before=before, source=source)
+    shown = dataclasses.replace(done, before=before, source=source)
+    return FileRewrite(module, shown, content)
 
 
 def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
@@ -109,10 +111,8 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
 def _stage(done: FileRewrite, path: Path, beside: Path) -> str:
     """Writes the new text beside the file; returns why not, or nothing."""
     try:
-        text, notebook = done.result.source, done.module.notebook
-        text = text if notebook is None else notebook.with_code(text)
         with beside.open("wb") as file:
-            file.write(text.encode(done.module.encoding))
+            file.write(done.content.encode(done.module.encoding))
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, beside)

@@ -8,7 +8,8 @@ import types
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 
-from hookbridge.old_programs.run import children, own_modules, tracebacks
+from hookbridge.old_programs.reading.notebooks import Notebook
+from hookbridge.old_programs.run import cells, children, own_modules, tracebacks
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
@@ -28,6 +29,8 @@ def prepare(launch: Launch) -> Callable[[], int]:
     if puts_folder:
         sys.path[0] = located.folder
     program = own_modules.read(launch, located)
+    if program.notebook is not None:
+        cells.check(program.notebook, located.argv0)
     if program.uses_tensorflow:
         base = os.path.basename(located.file)
         name = launch.program if base == "__main__.py" else base
@@ -52,6 +55,8 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
         options = os.environ.get("PYTEST_ADDOPTS", "")
         os.environ["PYTEST_ADDOPTS"] = f"{options} {_PYTEST_OPTION}".strip()
     sys.argv[:] = [located.argv0, *launch.arguments]
+    if program.notebook is not None:
+        return _run_notebook(program.notebook, located, program)
     loader = OwnLoader("__main__", located.file, program)
     module = types.ModuleType("__main__")
     spec = located.spec
@@ -71,3 +76,12 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
         code = loader.get_code("__main__")
         exec(code, module.__dict__)
     return 0
+
+
+def _run_notebook(notebook: Notebook, located: Located, program: Program) -> int:
+    """Runs the cells in the notebook's folder, as Jupyter does."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=sys.modules["builtins"])
+    sys.modules["__main__"] = main
+    os.chdir(located.folder)
+    return cells.run(notebook, located, program, main)

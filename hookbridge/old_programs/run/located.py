@@ -75,6 +75,8 @@ def _file(path: str) -> Located:
             f"Received the program {path!r}, which {reason}; expected a Python file, "
             "or `-m` and the name of a module."
         )
+    if file.endswith(".ipynb"):
+        file = os.path.abspath(file)  # it runs in its own folder
     # As in Python: a link to a file is followed, a link to a folder is not.
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(file))
     return Located(file, os.path.abspath(folder), path)

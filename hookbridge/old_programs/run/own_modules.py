@@ -6,13 +6,14 @@ import ast
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.modules import Module, Unread, read_module
+from hookbridge.old_programs.reading.modules import Unread, read_module
+from hookbridge.old_programs.reading.notebooks import Notebook
 from hookbridge.old_programs.reading.programs import read_program, shows_tf1
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, OwnCode
@@ -25,10 +26,17 @@ if TYPE_CHECKING:  # it imports TensorFlow
 class Program:
     """A program's own files and its world, which is entered when a file needs it."""
 
-    def __init__(self, launch: Launch, own: OwnCode, modules: Sequence[Module]) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        own: OwnCode,
+        evidence: Mapping[str, Evidence],
+        notebook: Notebook | None = None,
+    ) -> None:
         self.own = own
+        self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
-        self._evidence = {m.file: m.evidence for m in modules}
+        self._evidence = dict(evidence)
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
         self._joiner: Joiner | None = None
@@ -149,8 +157,8 @@ class OwnFinder:
 def read(launch: Launch, located: Located) -> Program:
     """Reads a program; from now on `OwnLoader` loads its own modules."""
     own = OwnCode(located.folder, launch.old_libraries)
-    program = Program(
-        launch, own, read_program([located.file, *located.others], own.roots())
-    )
+    modules = read_program([located.file, *located.others], own.roots())
+    evidence = {module.file: module.evidence for module in modules}
+    program = Program(launch, own, evidence, modules[0].notebook)
     sys.meta_path.insert(0, OwnFinder(program))
     return program

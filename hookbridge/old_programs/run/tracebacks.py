@@ -16,18 +16,18 @@ _ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
 
 
 @contextlib.contextmanager
-def of_program_only() -> Iterator[None]:
+def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
     """Shows an uncaught error without the frames of this room and of `contrib`.
 
-    The error then passes on, so that Python ends the process as it always does;
-    it is not shown a second time.
+    Frames of code in `folders` are left out, too. The error then passes on, so that
+    Python ends the process as it always does; it is not shown a second time.
     """
     try:
         yield
     except SystemExit:
         raise
     except BaseException as e:
-        _trim(e, set())
+        _trim(e, _ROOMS + folders, set())
         sys.last_type, sys.last_value = type(e), e
         sys.last_traceback = e.__traceback__
         sys.excepthook(type(e), e, e.__traceback__)
@@ -35,21 +35,23 @@ def of_program_only() -> Iterator[None]:
         raise
 
 
-def _trim(error: BaseException, visited: set[int]) -> None:
-    """Takes our frames out of the traceback of an error and of its causes."""
+def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> None:
+    """Takes code in folders out of the traceback of an error and of its causes."""
     if id(error) in visited:
         return
     visited.add(id(error))
-    error.__traceback__ = _without_ours(error.__traceback__)
+    error.__traceback__ = _without(error.__traceback__, folders)
     for other in (error.__cause__, error.__context__):
         if other is not None:
-            _trim(other, visited)
+            _trim(other, folders, visited)
 
 
-def _without_ours(entry: types.TracebackType | None) -> types.TracebackType | None:
+def _without(
+    entry: types.TracebackType | None, folders: tuple[str, ...]
+) -> types.TracebackType | None:
     others = []
     while entry is not None:
-        if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(_ROOMS):
+        if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(folders):
             others.append(entry)
         entry = entry.tb_next
     following = None

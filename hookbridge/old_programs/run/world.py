@@ -147,13 +147,16 @@ def check_not_imported() -> None:
         )
 
 
+def has_keras2() -> bool:
+    """Whether Keras 2 is installed."""
+    is_in_tensorflow = compat.installed_tf_version() <= LAST_WITH_KERAS2
+    return is_in_tensorflow or importlib.util.find_spec("tf_keras") is not None
+
+
 def has_estimator(world: World) -> bool:
     """Whether this process has Estimator: the program uses it, or it is installed.
 
     Libraries may look for an Estimator that the program itself does not use.
     """
-    names = ["tensorflow_estimator"]
-    if compat.installed_tf_version() > LAST_WITH_KERAS2:
-        names.append("tf_keras")
-    is_installed = all(importlib.util.find_spec(name) is not None for name in names)
-    return bool(world.meaning.estimator) or is_installed
+    has_package = importlib.util.find_spec("tensorflow_estimator") is not None
+    return bool(world.meaning.estimator) or (has_package and has_keras2())

@@ -86,6 +86,8 @@ def _missing(programs: Programs) -> Iterator[str]:
 def _absent(programs: Programs) -> Iterator[str]:
     """Modules that are neither installed nor in the folders of their program."""
     for module in programs.modules:
+        if module.notebook is not None and module.notebook.uses_ipython:
+            yield from () if extras.is_installed("IPython") else ("IPython",)
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(

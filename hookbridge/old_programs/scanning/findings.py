@@ -41,7 +41,7 @@ class Finding:
       message: what breaks on the target, in a sentence.
       way_out: what to write or do.
       cell: 1-based number of the notebook's cell; 0 for a file of Python.
-      details: the fingerprint of a hook class, and the like.
+      details: the events that a guest class overrides, and the like.
     """
 
     file: str

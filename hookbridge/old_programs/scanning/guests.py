@@ -1,21 +1,17 @@
-"""Classes of guests, each with a fingerprint, and the places that take guests."""
+"""Classes of guests, with the events of each, and the places that take guests."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
+from hookbridge.ground.lifecycle.events import HOOK_METHODS
+from hookbridge.ground.lifecycle.overrides import FRAMEWORKS
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
-HOOK_METHODS = ("begin", "after_create_session", "before_run", "after_run", "end")
-_KERAS = ("tensorflow", "keras", "tf_keras")
 _OF_HOOKS = ("tensorflow", "tensorflow_estimator", "hookbridge")
 _HOOKS = ("Hook", "_hook")  # classes, and functions that make one
-_WRITERS = frozenset(
-    {"FileWriter", "open", "GFile", "makedirs", "add_summary", "save", "dump", "write"}
-)
 HOOK_ARGUMENTS = (
     "hooks",
     "chief_only_hooks",
@@ -78,7 +74,9 @@ class Guests:
             return "listener"
         if last == "SessionRunHook" or (root in _OF_HOOKS and last.endswith(_HOOKS)):
             return "hook"
-        if root in _KERAS and (last == "Callback" or "callbacks" in place.split(".")):
+        if root in FRAMEWORKS and (
+            last == "Callback" or "callbacks" in place.split(".")
+        ):
             return "callback"
         names = (n for n in self.kinds if f".{n}".endswith(f".{dotted}"))
         return self.kinds.get(next(names, ""))
@@ -90,42 +88,18 @@ def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
         kind = guests.kinds.get(f"{module.dotted}.{node.name}")
         if kind is None or module not in modules:
             continue
-        details = {"kind": kind, **fingerprint(node)}
+        methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
+        events = [n for n in methods if n in HOOK_METHODS or n.startswith("on_")]
+        adds_ops = "begin" in methods and _makes_ops(methods["begin"])
+        details = {"kind": kind, "methods": events, "adds_ops": adds_ops}
         code, way = "HOOK_CLASS", "`hb.as_callbacks(...)`"
         if kind == "callback":
             code, way = "CALLBACK_CLASS", "`hb.as_hooks(...)`"
         elif kind == "listener":
             way = f"goes with its CheckpointSaverHook through {way}"
-        elif details["adds_ops"]:
+        elif adds_ops:
             way += "; what `begin` adds is made on the live graph"
         yield finding_at(module, node, code, node.name, way, details=details)
-
-
-def fingerprint(node: ast.ClassDef) -> dict[str, Any]:
-    """What a guest class does, as far as its source shows."""
-    methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
-    inside = [n for method in methods.values() for n in ast.walk(method)]
-    attributes = {n.attr for n in inside if isinstance(n, ast.Attribute)}
-    calls = [n for n in inside if isinstance(n, ast.Call)]
-    called = {last_name(call.func) for call in calls}
-    words = {keyword.arg for call in calls for keyword in call.keywords}
-    asks = [call for call in calls if last_name(call.func) == "SessionRunArgs"]
-    asked = {keyword.arg for call in asks for keyword in call.keywords}
-    texts = [n.value for n in inside if isinstance(n, ast.Constant)]
-    return {
-        "methods": [n for n in methods if n in HOOK_METHODS or n.startswith("on_")],
-        "adds_ops": "begin" in methods and _makes_ops(methods["begin"]),
-        "fetches": "fetches" in asked or any(call.args for call in asks),
-        "feeds": "feed_dict" in asked or any(len(call.args) > 1 for call in asks),
-        "uses_session": "session" in attributes
-        or bool({"run", "run_step_fn"} & called and "end" in methods),
-        "stops": "request_stop" in called or "stop_training" in attributes,
-        "by_name": bool({"get_tensor_by_name", "get_operation_by_name"} & called)
-        or any(isinstance(t, str) and t.endswith(":0") for t in texts),
-        "counts": any(isinstance(n, ast.AugAssign) for n in inside)
-        or "global_step" in attributes | words,
-        "writes_files": bool(_WRITERS & (called | attributes)),
-    }
 
 
 def _makes_ops(begin: ast.FunctionDef) -> bool:

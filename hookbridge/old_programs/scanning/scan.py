@@ -32,6 +32,7 @@ _READERS = frozenset(table("names")["queue readers"])
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
+_PIN_WAY = "a comment"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -67,6 +68,8 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
 def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
     """What the target lacks of one module, by line."""
     findings = [*_names(module, place, target), *_switches(module, place, target)]
+    for line, text in module.notebook.old_pins if module.notebook is not None else ():
+        findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
     for node in module.nodes:
         if isinstance(node, ast.With):
             findings += _readers_on_gpu(module, node)

@@ -256,6 +256,31 @@ def test_what_workers_share_is_set_by_the_chief_alone(
             assert session.run(rate) == pytest.approx(0.2 if name == "chief" else 0.4)
 
 
+@pytest.mark.parametrize("guest", ["CSVLogger", "History"])
+def test_a_server_of_the_programs_own_is_no_task_that_is_known(
+    guest: str,
+    servers: Any,
+    tmp_path: Path,
+    said: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place("local", monkeypatch)
+    v1, callbacks = tf.compat.v1, tf.keras.callbacks
+    with tf.Graph().as_default():
+        weight = v1.get_variable("weight", initializer=1.0)
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(weight**2, step)
+        made = callbacks.CSVLogger(str(tmp_path / "log.csv"))
+        guests = [made] if guest == "CSVLogger" else [callbacks.History()]
+        hooks = hb.as_hooks(guests, steps_per_epoch=1, logs={"loss": weight})
+        with v1.train.MonitoredTrainingSession(
+            servers[1].target, is_chief=True, hooks=hooks
+        ) as session:
+            session.run(train_op)
+    warned = said("so it calls `CSVLogger`, whose role is `chief`")
+    assert bool(warned) == (guest == "CSVLogger")
+
+
 def test_bad_roles(keras: Any) -> None:
     hook = tf.compat.v1.train.StopAtStepHook(3)
     with pytest.raises(errors.InvalidArgumentError, match="`role` is 'boss'"):

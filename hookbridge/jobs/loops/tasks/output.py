@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable
 from typing import IO
 
-# Tells `hb.callbacks.Progress` that the launcher shows a line that it rewrites.
-LIVE_LINES = "HOOKBRIDGE_LIVE_LINES"
+from hookbridge.ground import live_lines
+
 _CHUNK = 1 << 16
 # What every process says when it imports TensorFlow and starts a server, and what its
 # calls say about calls that were cancelled. Warnings of other files and errors stay.
@@ -58,7 +58,7 @@ class Outputs:
     @property
     def environment(self) -> dict[str, str]:
         """What tasks have to know about the terminal."""
-        return {LIVE_LINES: "1"} if self._terminal else {}
+        return {live_lines.VARIABLE: "1"} if self._terminal else {}
 
     def follow(self, name: str, pipes: Iterable[IO[bytes] | None]) -> None:
         """Passes on what a task writes into the pipes of its two streams."""
@@ -193,7 +193,9 @@ class _Source:
 
 def _text(line: bytes, rewrites: bool) -> str:
     text = line.decode(errors="replace").rstrip()
-    return text.rpartition("\r")[2].replace("\x1b[K", "") if rewrites else text
+    return (
+        text.rpartition("\r")[2].replace(live_lines.CLEAR[1:], "") if rewrites else text
+    )
 
 
 def _is_terminal(stream: IO[str] | None) -> bool:

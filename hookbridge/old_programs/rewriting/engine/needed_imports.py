@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
 from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.notebooks import is_border
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
@@ -77,6 +78,8 @@ class NeededImports:
         imported = [_imported(statement) for statement in body]
         text_first = body and isinstance(getattr(body[0], "value", None), ast.Constant)
         start = _after("__future__", imported) or int(bool(text_first))
+        # A cell in front of the others has no `__future__` to stand behind.
+        start = 0 if body and is_border(body[0]) else start
         place = after = _after("tensorflow", imported, last=False) or start
         lines = [(start, line) for line in self.first]
         if self.first and start:

@@ -11,7 +11,7 @@ NAME = "switches"
 
 
 def apply(node: ast.Module, context: Context) -> None:
-    """Asks `NeededImports` for the lines."""
+    """Asks `NeededImports` for the lines; old ones of a notebook become comments."""
     codes = {finding.code for finding in context.findings}
     if "KERAS2" in codes:
         switch = 'os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")'
@@ -21,6 +21,14 @@ def apply(node: ast.Module, context: Context) -> None:
         line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
         context.imports.switch = line
         context.note(NAME, node, "", line)
+    notebook = context.module.notebook
+    pins = {line for line, _ in notebook.old_pins} if notebook is not None else set()
+    for inner in ast.walk(node) if pins else ():
+        if isinstance(inner, ast.Expr) and inner.lineno in pins:
+            is_top = context.parents[inner] is node
+            context.replace(
+                NAME, inner, f"{'' if is_top else 'pass  '}# {context.code(inner)}"
+            )
 
 
 RULE = RewriteRule(
@@ -28,5 +36,5 @@ RULE = RewriteRule(
     summary="Main files choose Keras 2 and the behaviour of TensorFlow 1 if needed.",
     nodes=(ast.Module,),
     apply=apply,
-    codes=("KERAS2", "V1_BEHAVIOUR"),
+    codes=("KERAS2", "V1_BEHAVIOUR", "OLD_PIN"),
 )

@@ -12,10 +12,9 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
+from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
-
-USAGE_ERROR = 2
 
 
 class Joiner:
@@ -109,7 +108,7 @@ class Joiner:
         except errors.HookBridgeError as e:
             print(f"hookbridge: run: {' '.join(str(e).split())}", file=sys.stderr)
             # The program's `except Exception` does not catch `SystemExit`.
-            raise SystemExit(USAGE_ERROR) from None
+            raise SystemExit(exit_codes.USAGE) from None
 
     def _validation(self) -> Any:
         pair = getattr(self._here, "pair", None)

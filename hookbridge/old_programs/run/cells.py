@@ -1,0 +1,123 @@
+"""Runs a notebook: its cells in order, as Jupyter does, in the program's world.
+
+IPython runs the cells where it is installed, with its magics. Without it, a notebook
+that has none of them runs all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+import types
+from typing import Protocol
+
+from hookbridge import errors
+from hookbridge.ground import extras
+from hookbridge.old_programs.reading.modules import why
+from hookbridge.old_programs.reading.notebooks import Cell, Notebook
+from hookbridge.old_programs.run import statements, tracebacks
+from hookbridge.old_programs.run.located import Located
+from hookbridge.old_programs.run.own_modules import Program
+
+# Jupyter shows figures inside of the notebook; here a figure is a line of text.
+_BACKEND = "module://matplotlib_inline.backend_inline"
+
+
+class Shell(Protocol):
+    """What runs cells."""
+
+    def run(self, cell: Cell) -> BaseException | None:
+        """Runs a cell; returns the error that ended it."""
+
+
+def check(notebook: Notebook, path: str) -> None:
+    """Makes sure that all cells can run, before the first one does."""
+    has_ipython = extras.is_installed("IPython")
+    for number, error in notebook.broken.items():
+        source = next(cell.source for cell in notebook.code if cell.number == number)
+        if not (has_ipython and _is_ipython(source)):
+            raise errors.InvalidArgumentError(
+                f"Received the notebook {path!r}; expected cells of Python 3: its cell "
+                f"{number} has a {why(error)}."
+            )
+    cell = notebook.uses_ipython
+    if cell is not None and not has_ipython:
+        way_out = "Notebooks without magics (`%...`, `!...`) run without it."
+        user = f"Cell {cell.number} of {path}, which has magics of IPython,"
+        extras.check("IPython", user=user, way_out=way_out)
+
+
+def _is_ipython(source: str) -> bool:
+    """Whether IPython understands a cell."""
+    from hookbridge.old_programs.run import ipython
+
+    try:
+        ast.parse(ipython.as_python(source))
+    except SyntaxError:
+        return False
+    return True
+
+
+def run(
+    notebook: Notebook, located: Located, program: Program, main: types.ModuleType
+) -> int:
+    """Runs the cells in the main module; says which one failed."""
+    old = program.targets_tf1(located.file)
+    shell: Shell
+    folders: tuple[str, ...] = ()
+    if extras.is_installed("IPython"):
+        from hookbridge.old_programs.run import ipython
+
+        os.environ.setdefault("MPLBACKEND", _BACKEND)
+        shell = ipython.IPythonShell(main, located.file, program, old)
+        folders = (ipython.FOLDER,)
+    else:
+        shell = PlainShell(main, located.file, old)
+    name, left = os.path.basename(located.file), list(notebook.code)
+    while left:
+        cell = left.pop(0)
+        error = shell.run(cell)
+        if error is None:
+            continue
+        if cell.may_fail and isinstance(error, Exception):
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            continue
+        after = f"; the {len(left)} after it did not run" if left else ""
+        is_end = isinstance(error, SystemExit)
+        did = "ended the program" if is_end else "failed"
+        try:
+            with tracebacks.of_program_only(folders):
+                raise error
+        finally:
+            if left or not is_end:
+                line = f"hookbridge run: {name}: cell {cell.number} {did}{after}"
+                print(line, file=sys.stderr)
+    return 0
+
+
+class PlainShell:
+    """Runs cells without IPython."""
+
+    def __init__(self, main: types.ModuleType, file: str, old: bool | None) -> None:
+        self._space, self._file, self._old = main.__dict__, file, old
+
+    def run(self, cell: Cell) -> BaseException | None:
+        """See `Shell`; shows the value of an expression at the end of the cell."""
+        name, source = cell.label(self._file), cell.source
+        lines = source.splitlines(keepends=True)
+        linecache.cache[name] = (len(source), None, lines, name)
+        tree = ast.parse(source, name)
+        if self._old is not None:
+            tree = statements.rewrite(tree, self._old)
+        is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
+        last = tree.body.pop() if is_shown else None
+        try:
+            exec(compile(tree, name, "exec"), self._space)
+            if isinstance(last, ast.Expr):
+                value = compile(ast.Expression(last.value), name, "eval")
+                sys.displayhook(eval(value, self._space))
+        except BaseException as e:
+            return e
+        return None

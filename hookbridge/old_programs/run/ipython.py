@@ -1,0 +1,167 @@
+"""IPython's shell, whose cells find the TensorFlow of the program's world.
+
+Only this module imports IPython; it is there where IPython is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import tempfile
+import types
+import warnings
+from typing import Any
+
+import IPython
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.history import HistoryManager
+from IPython.core.inputtransformer2 import TransformerManager
+from IPython.core.interactiveshell import InteractiveShell
+
+from hookbridge.old_programs.reading.notebooks import Cell
+from hookbridge.old_programs.run.own_modules import OwnLoader, Program
+from hookbridge.old_programs.run.statements import rewrite
+
+FOLDER = os.path.join(os.path.dirname(IPython.__file__), "")
+# `pip install tensorflow==1.15` would replace the TensorFlow that runs the notebook.
+_REPLACES = re.compile(
+    r"(?:pip3?|conda)\s+(?:.*\s)?install\s.*\btensorflow(?:[-_][cg]pu)?\s*[=<>~!]"
+)
+# Colab's magic.
+_VERSION_MAGIC = "tensorflow_version"
+
+
+class Cells(ast.NodeTransformer):
+    """Gives cells the program's TensorFlow, and keeps the one that is installed."""
+
+    def __init__(self, old: bool | None) -> None:
+        self._old = old  # what the cells mean; None for a notebook without TensorFlow
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        """Called with the whole cell."""
+        self.generic_visit(node)
+        return node if self._old is None else rewrite(node, self._old)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Leaves out an installation, and says so."""
+        self.generic_visit(node)
+        command = _command(node)
+        if not _REPLACES.match(command):
+            return node
+        print(
+            f"hookbridge: `{command}` is left out: it would replace the TensorFlow "
+            "that runs this notebook",
+            file=sys.stderr,
+        )
+        return ast.Constant(None)
+
+
+def _command(call: ast.Call) -> str:
+    """The command that IPython makes of `!pip install x` and `%pip install x`."""
+    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    function = call.func if isinstance(call.func, ast.Attribute) else None
+    if function is None or ast.unparse(function.value) != "get_ipython()":
+        return ""
+    if function.attr in ("system", "getoutput", "run_line_magic"):
+        return " ".join(map(str, words))
+    return ""
+
+
+class _Compiler(CachingCompiler):
+    """Names the code of cells, and gives files of `%run` the program's TensorFlow."""
+
+    program: Program
+    cell = ""  # what a traceback names as the file of the code that runs
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        """See `cell`."""
+        return self.cell
+
+    def __call__(self, source: Any, filename: str, symbol: str, **more: Any) -> Any:
+        """Compiles the tree of a cell, or the bytes of a file."""
+        if not isinstance(source, bytes):
+            return super().__call__(source, filename, symbol, **more)
+        if (path := os.fspath(filename)) in self.program.own:
+            return OwnLoader("__main__", path, self.program).get_code("__main__")
+        return compile(source, path, symbol, dont_inherit=True)
+
+
+class _Shell(InteractiveShell):
+    """A shell whose errors are shown by who runs the cells."""
+
+    # The error that IPython would have shown last. Magics (`%%time`, `%run`) show an
+    # error, and go on.
+    error: BaseException | None = None
+
+    def init_history(self) -> None:
+        """No history is kept."""
+        self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """Figures need no window."""
+
+    def safe_execfile(self, fname: Any, *where: Any, **more: Any) -> None:
+        """Runs a file; `shell_futures` lets the shell's compiler compile it."""
+        shell: Any = super()
+        shell.safe_execfile(fname, *where, **{**more, "shell_futures": True})
+
+    def showtraceback(self, *values: Any, **more: Any) -> None:
+        """Keeps the error."""
+        self.error = sys.exc_info()[1]
+
+    def showsyntaxerror(self, *values: Any, **more: Any) -> None:
+        """Keeps the error."""
+        self.error = sys.exc_info()[1]
+
+
+class IPythonShell:
+    """Runs cells as Jupyter does."""
+
+    def __init__(
+        self,
+        main: types.ModuleType,
+        file: str,
+        program: Program,
+        old: bool | None,
+    ) -> None:
+        # It would be written into the user's home.
+        self._folder = tempfile.TemporaryDirectory(prefix="hookbridge-ipython-")
+        self._file = file
+        shell: Any = _Shell.instance(
+            colors="NoColor",
+            ipython_dir=self._folder.name,
+            user_module=main,
+            compiler_class=_Compiler,
+        )
+        shell.compile.program = program
+        prepare(shell, old)
+        # It says so where a cell ends the program.
+        warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
+        self._shell = shell
+
+    def run(self, cell: Cell) -> BaseException | None:
+        """See `cells.Shell`."""
+        self._shell.compile.cell = cell.label(self._file)
+        self._shell.error = None
+        done = self._shell.run_cell(cell.source, store_history=True)
+        error: BaseException | None = done.error_before_exec or done.error_in_exec
+        return error or self._shell.error
+
+
+def as_python(source: str) -> str:
+    """The Python that IPython makes of a cell."""
+    manager: Any = TransformerManager
+    return str(manager().transform_cell(source))
+
+
+def prepare(shell: Any, old: bool | None) -> None:
+    """Lets the cells of a shell find the program's TensorFlow from now on."""
+    shell.ast_transformers.append(Cells(old))
+    if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
+        shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)
+
+
+def _version(line: str) -> None:
+    """Colab's `%tensorflow_version 1.x`: the program's world is that already."""
