@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import StepInstallation
-from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
+from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.host import StepPart
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
@@ -52,9 +52,9 @@ class NativeStep(StepPart):
         return function
 
     def _function_of(self, source: StepSource) -> StepFunction:
-        """The function for the run's step: that of an earlier run if it is kept."""
+        """The function for the run's step: that of an earlier run if it is filed."""
         earlier = source.filed
-        if isinstance(earlier, KeptFunction):
+        if isinstance(earlier, FiledFunction):
             return earlier.step
         guests = self._loop.guests
         names = {name for guest in guests for name in guest.fetched_names}
@@ -124,7 +124,7 @@ class NativeStep(StepPart):
 
     def without_hooks(self, args: Arguments | None = None) -> Any:
         """Makes a step, the prepared one by default, that no hook hears of."""
-        return self.native.kept(*(self._args if args is None else args))
+        return self.native.filed(*(self._args if args is None else args))
 
     def stop(self) -> None:
         mode = self._installation.mode

@@ -33,8 +33,8 @@ from hookbridge.ground.structures import RecentlyUsed
 _BY_KEY = ("loss:", GRADIENTS)
 
 
-class KeptFunction:
-    """Keras's own function, as a model keeps it between two runs."""
+class FiledFunction:
+    """Keras's own function, as the model has it between two runs."""
 
     def __init__(self, function: AnyFunction, step: StepFunction) -> None:
         self._function = function
@@ -74,8 +74,13 @@ class StepFunction:
         self._likely = self._keys
         self._first = self._make_function(self._keys, self._hints)
         is_tapped = bool(self._keys or self._hints)
-        self._bare = _untapped(self._without_dispatch(self._first), is_tapped)
-        self.kept = KeptFunction(_untapped(self._first.function, is_tapped), self)
+        self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
+        self.filed = FiledFunction(_untapped(self._first.function, is_tapped), self)
+
+    @property
+    def inside(self) -> FiledFunction:
+        """What a loop inside the run calls: what the model has between two runs."""
+        return self.filed
 
     def _make_function(
         self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
@@ -140,7 +145,7 @@ class StepFunction:
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
-            return self._bare(*args), [], {}
+            return self._without_hooks(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
         others = tuple(id(variable) for variable, _ in into_step.other_rates)
         key = (program.key, tuple(tapped.items()), id(rate), others)

@@ -27,7 +27,7 @@ class StepSource(Protocol):
     model: KerasModel
     mode: Mode
     method: AnyFunction  # what computes the step
-    filed: Any  # the function of the step that is kept for the next call
+    filed: Any  # the function of the step, where Keras looks for it
 
     def tapped(self, tap: AnyFunction) -> Context:
         """A context in which `tap` is called where `method` would be."""

@@ -26,6 +26,8 @@ from hookbridge.ground.protocols import AnyFunction, Arguments
 class ScheduledStep:
     """Makes the variants of a model's training step and schedules them."""
 
+    filed = None  # the model keeps nothing after the run
+
     def __init__(self, source: StepSource) -> None:
         model = source.model
         self._source = source
@@ -33,14 +35,16 @@ class ScheduledStep:
         self.names = names_for(model)
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
-        self._own: Any = None
+        self._untapped: Any = None
 
-    def own(self, *args: object) -> Any:
+    def inside(self, *args: object) -> Any:
         """Keras's own function, which a loop inside this one calls."""
         # It is made in the first call, since validation does not call it.
-        if self._own is None:
-            self._own = self._source.function_with(self._source.method, is_filed=False)
-        return self._own(*args)
+        if self._untapped is None:
+            self._untapped = self._source.function_with(
+                self._source.method, is_filed=False
+            )
+        return self._untapped(*args)
 
     def discover(self, *args: object) -> None:
         """Traces the step without running it and fills the catalogue."""

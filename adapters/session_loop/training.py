@@ -148,10 +148,11 @@ class TrainRun(SessionRun):
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
         self._batch_end = bool(self.calls["on_train_batch_end"])
+        chosen = self._state.choose(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
         self._outside = OutsideVariables(self.called, link.weights.trainable, link.owns)
-        self._restored()
+        self._restored(chosen if chosen != self.step else None)
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
@@ -170,12 +171,13 @@ class TrainRun(SessionRun):
         self._epochs.go_on_from(state, self.step, session, went_back=went_back)
         self._state.keeper.ready(self._state)
 
-    def _restored(self) -> None:
+    def _restored(self, step: int | None) -> None:
         """Sets the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
-        if epoch is not None and self._counter.variable is not None:
+        if step is None and epoch is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
             step = epoch * (self.config.steps_per_epoch or 0)
+        if step is not None and self._counter.variable is not None:
             session_variables.write(self.session, [(self._counter.variable, step)])
         self._read_step()
 

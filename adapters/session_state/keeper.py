@@ -13,6 +13,8 @@ from absl import logging
 from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
+from hookbridge.adapters.state.backups import Backup, newer_than
+from hookbridge.adapters.state.backups import of as backups_of
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground.cluster import ClusterConfig, task_of
@@ -53,6 +55,7 @@ class StateKeeper:
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
         self._found: Saved | None = None
+        self._backup: Backup | None = None  # what the session goes on from, if any
         # Checkpoints whose state has to wait: for the events of their step, or until
         # all callbacks know the session; and those of the last step that has some.
         self._late: list[Checkpoint] = []
@@ -70,6 +73,21 @@ class StateKeeper:
             self._session, self._late, self._done = None, [], (-1, [])
             self._groups.clear()
         self._groups.append(group)
+
+    def choose(self, session: Any, step: int, backups: Sequence[Backup]) -> int:
+        """Before `on_train_begin`, in which callbacks may restore a backup.
+
+        Returns the step at which the training goes on, by the newer one of checkpoint
+        and backup.
+        """
+        checkpoint = self._saves.restored_from(session)
+        if checkpoint is None or self._worker is not None:
+            return step
+        newer = newer_than(checkpoint, step, backups, self._files)
+        if newer is None:
+            return step
+        self._backup, step = newer
+        return step
 
     def restore(self, session: Any, *, went_back: bool) -> Saved | None:
         """What callbacks have to go on from in a new session, if anything."""
@@ -99,6 +117,9 @@ class StateKeeper:
             )
         restored = self._saves.restored_from(self._session)
         prefix = restored if worker is None else worker.newest()
+        backup, self._backup = self._backup, None
+        if backup is not None:
+            prefix = backup.prefix
         if prefix is None:
             return None
         # A worker without a state of its own takes over the chief's.
@@ -173,6 +194,11 @@ class StateKeeper:
                 # An error may end the step before the other groups have its events.
                 for each in self._late:
                     self._files.save(each.prefix, self._step)
+        if self._worker is None and not self._must_wait(self._session):
+            for group in self._groups:
+                for backup in group.backups:
+                    if backup.is_new():
+                        self._files.save(backup.prefix, self._step)
 
     def events_came(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
@@ -216,6 +242,7 @@ class RunState:
     ) -> None:
         self.run = run  # a `TrainRun`
         self.part = Part(callbacks, lambda: run.loop_state().document())
+        self.backups: list[Backup] = []
         self.is_ready = False  # whether they go on in the present session
         self.is_over = False  # whether they had `on_train_end`
         reference = _KEEPERS.get(graph)
@@ -225,6 +252,11 @@ class RunState:
             _KEEPERS[graph] = weakref.ref(keeper)
         self.keeper = keeper
         keeper.join(self)
+
+    def choose(self, session: Any, step: int) -> int:
+        """See `StateKeeper.choose`."""
+        self.backups = backups_of(self.part.callbacks)
+        return self.keeper.choose(session, step, self.backups)
 
     @contextlib.contextmanager
     def ending(self, ending: Ending) -> Iterator[None]:

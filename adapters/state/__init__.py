@@ -2,5 +2,5 @@
 
 Read `moments` (when it is written), `files`, `identity` and `matching` (whose state it
 is), `attributes` (what is state), `document` (the form of the files), `codec` and
-`storage`.
+`storage`. `backups` is for those of `BackupAndRestore`.
 """
