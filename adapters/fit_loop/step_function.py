@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import eager_step
-from hookbridge.adapters.fit_loop.batches import batch_tensors
+from hookbridge.adapters.fit_loop.batches import BATCH, batch_tensors
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import (
@@ -30,7 +30,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
-_BY_KEY = ("loss:", GRADIENTS)
+_BY_KEY = ("loss:", GRADIENTS, BATCH)
 
 
 class FiledFunction:
@@ -57,7 +57,7 @@ class StepFunction:
         self._source = source
         self._model = source.model
         # These keys must be known before the trace: replicas sum the loss, and spies
-        # read the loss scale of gradients.
+        # read the loss scale of gradients. One that ends with a slash means all below.
         keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
         self._keys = frozenset(keys)
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
