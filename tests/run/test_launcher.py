@@ -208,7 +208,7 @@ BAD = {
     "no_module": (["-m"], "no program"),
     "no_python": (["binary.py"], "expected Python source"),
     "syntax": (["syntax.py"], "syntax error in line 1"),
-    "python_2": (["python2.py"], "2to3"),
+    "python_2": (["python2.py"], "fissix"),
     "standard_input": (["-"], "expected a Python file"),
     "epochs_of_nobody": (
         ["--steps_per_epoch=3", "fine.py"],

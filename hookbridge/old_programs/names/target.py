@@ -49,10 +49,13 @@ class Target:
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        rest = name.partition(".")[2]
+        rest, kind = name.partition(".")[2], "v2"
         if f"{rest}.".startswith(f"{_V1}."):
-            return _has(self._modules["v1"], rest[len(_V1) + 1 :])
-        return _has(self._modules["v2"], rest)
+            rest, kind = rest[len(_V1) + 1 :], "v1"
+        gone: list[str] = table("names")["gone where names are not listed"]
+        if any(f"{rest}.".startswith(f"{one}.") for one in gone):
+            return False
+        return _has(self._modules[kind], rest)
 
     @property
     def has_estimator(self) -> bool:
@@ -82,6 +85,14 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
         if module not in names:
             return True
     return True
+
+
+def had_in_tf1(name: str) -> bool:
+    """Whether TensorFlow 1.15 had a public name `tf.X`, or a name of `tf.contrib`."""
+    rest = name.removeprefix("tf.").removeprefix("compat.v1.")
+    if f"{rest}.".startswith("contrib."):
+        return _has(table("public-1.15")["contrib"], rest[len("contrib.") :])
+    return _has(table("public-1.15")["tf"], rest)
 
 
 def slim_has(name: str) -> bool:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
-from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.evidence import Use
@@ -102,7 +102,13 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         outcome = resolve(name, target)
         if is_old and outcome is not None and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
-        if outcome is not None:
+        if outcome is None:
+            continue
+        # A rewrite makes these names of those of TensorFlow 1.
+        of_v1 = is_old or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+        if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
+            yield finding_at(module, node, "NOT_IN_1_15", name, "")
+        else:
             yield finding_at(module, node, outcome.code, name, outcome.way_out)
     alone = module.evidence.old or module.evidence.leftover
     if is_old and not alone and meaning.old:
