@@ -133,3 +133,9 @@ def keras3_version() -> tuple[int, int]:
 def is_keras3(module: Any) -> bool:
     """Whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
+
+
+def keras_backend(module: Any) -> str:
+    """What computes for a Keras module: "tensorflow", "jax", "torch" and so on."""
+    backend = getattr(getattr(module, "backend", None), "backend", None)
+    return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"
