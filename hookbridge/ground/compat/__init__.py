@@ -31,6 +31,7 @@ from hookbridge.ground.compat.versions import (
 )
 from hookbridge.ground.compat.versions import installed_versions as installed_versions
 from hookbridge.ground.compat.versions import is_keras3 as is_keras3
+from hookbridge.ground.compat.versions import keras3_version as keras3_version
 from hookbridge.ground.compat.versions import keras_2 as keras_2
 from hookbridge.ground.compat.versions import keras_backend as keras_backend
 from hookbridge.ground.compat.versions import keras_flavours as keras_flavours

@@ -124,6 +124,12 @@ def keras_flavours() -> tuple[Any, ...]:
     )
 
 
+def keras3_version() -> tuple[int, int]:
+    """The `(major, minor)` of the running Keras 3; zeros if there is none."""
+    version = str(getattr(sys.modules.get("keras"), "__version__", "0.0"))
+    return installed.major_minor(version) if version.startswith("3") else (0, 0)
+
+
 def is_keras3(module: Any) -> bool:
     """Whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
