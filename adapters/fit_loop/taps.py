@@ -88,6 +88,7 @@ class StepTap:
             is_noted = loss is not None and tensors.get("loss") is loss
             if is_noted and "loss" in self._keys:
                 tensors["loss"] = self._loss_of_batch(loss, context)
+            tensors.update(self._metrics_of_replicas(loop_keys, context))
         elif self._source.mode is TRAIN:
             tensors.update(batch_tensors(self._source.method, args))
         replica = context.replica_id_in_sync_group if context else 0
@@ -126,6 +127,22 @@ class StepTap:
             # A sum would need all processes, and some may not fetch the loss.
             return loss * tf.cast(context.num_replicas_in_sync, loss.dtype)
         return context.all_reduce("SUM", loss)
+
+    def _metrics_of_replicas(
+        self, loop_keys: Mapping[str, str], context: tf.distribute.ReplicaContext
+    ) -> dict[str, tf.Tensor]:
+        """The metrics that are returned, over all replicas, as in Keras's logs.
+
+        A metric of Keras 2 does so itself; in Keras 3 a replica reads its own sums.
+        """
+        model = self._source.model
+        read = getattr(model, "get_metrics_result", None)
+        asks = bool(self._keys or self._hints)
+        # A sum would need all processes, and some may not fetch the metric.
+        if read is None or not asks or own_replica.is_spread(model):
+            return {}
+        results = context.merge_call(lambda _: read())
+        return {k: v for k, v in results.items() if k in loop_keys and k != "loss"}
 
     def _take_first_replica(
         self, tensors: dict[str, Any], loop_keys: dict[str, str]

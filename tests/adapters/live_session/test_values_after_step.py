@@ -146,6 +146,18 @@ def check_losses(model: Any, found: list[Any], *batches: int, rows: int = 8) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_a_metric_of_replicas_is_that_of_the_logs(keras: Any) -> None:
+    logs: list[float] = []
+    model, hook = model_of(keras, metrics=["mae"]), Fetch("mae:0")
+    noted = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda _, got: logs.append(float(got["mae"]))
+    )
+    callbacks = hb.as_callbacks([hook, noted])
+    model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, callbacks=callbacks)
+    assert len(logs) == 4
+    np.testing.assert_allclose([float(seen[0]) for seen in hook.seen], logs, rtol=1e-6)
+
+
 def test_values_of_replicas(keras: Any, keras2: Any) -> None:
     """The loss is that of the whole batch, all others are the first replica's."""
     model, hook = model_of(keras), Fetch("hidden/Relu:0", "out/kernel:0", "loss:0")
