@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,17 @@ FILES = {
 }
 
 
+def readme_for_an_index() -> str:
+    """The README without what leads nowhere on a package index.
+
+    Pictures and links that are relative need the files beside the README: a picture is
+    left out, and of a link its text stays.
+    """
+    text = (HERE / "README.md").read_text("utf-8")
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n*", "", text)
+    return re.sub(r"\[([^\]\n]*)\]\((?!https?:)[^)\s]*\)", r"\1", text)
+
+
 class BuildWithFiles(build_py):
     """Adds the pages and the demo's files to a wheel; an editable install has them."""
 
@@ -47,4 +59,6 @@ setup(
     packages=PACKAGES,
     package_dir=PACKAGE_DIR,
     cmdclass={"build_py": BuildWithFiles},
+    long_description=readme_for_an_index(),
+    long_description_content_type="text/markdown",
 )

@@ -101,6 +101,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         return run
 
     def _host_of(self, model: KerasModel) -> MakeHost:
+        """What puts the host of a model's loops together; refuses what has none."""
         if is_graph_model(model):
             check_model(model, self.hook)
             return graph_host
@@ -145,7 +146,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         """Keras begins `fit`; callbacks before this one have begun."""
         self._begin("train")
         if self._states is not None:
-            self._states.on_train_begin(self._model)
+            self._states.on_train_begin(self._model, self._run, self.params or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """An epoch with logs had steps; the hook must have been called for them."""

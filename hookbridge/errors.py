@@ -47,6 +47,17 @@ class UnknownTensorError(HookBridgeError, ValueError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class RunArgumentsError(HookBridgeError, ValueError, TypeError):
+    """Raised when a hook fetches or feeds what its session does not take.
+
+    The message begins as that of the `ValueError` or `TypeError` of a TF session.
+    """
+
+
+class UnknownFeedError(UnknownTensorError, RunArgumentsError):
+    """Raised when a hook feeds a name that does not exist; a `TypeError`, as TF's."""
+
+
 class UnknownMetricError(HookBridgeError, ValueError):
     """Raised when a callback monitors a metric that the loop does not produce."""
 

@@ -19,6 +19,13 @@ from hookbridge.ground import lifecycle
 ONE_TENSORFLOW = True
 
 
+def test_the_programs_of_the_quickstart_share_no_folder() -> None:
+    """Readers start them in one folder, one after the other, and again."""
+    page = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
+    folders = re.findall(r'(?:checkpoint_dir=|SaverHook\()"(.*?)"', page)
+    assert len(folders) == len(set(folders)) == 2
+
+
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     kinds = {b.language for page in PAGES for b in blocks(page)}
     assert kinds <= {"python", "diff", "sh", "bash", "yaml", "text"}  # text is no code

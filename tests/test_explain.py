@@ -83,7 +83,8 @@ def test_roles_are_told_and_can_be_set(keras: Any) -> None:
     other = keras.callbacks.LambdaCallback()
     report = hb.explain([stopping, hook, other], host="session")
     assert [g.role for g in report.guests] == ["chief", "chief", "split"]
-    text = " ".join(str(report).split())
+    assert "EarlyStopping (callback): wrapped, role 'chief'" in str(report)
+    text = " ".join(report.details().split())
     assert "runs on the chief, and an evaluator for what is given to it" in text
     assert "runs on every worker; the validation and `on_train_end` on the" in text
     # In `fit` a callback runs in every process, unless `set_role` says otherwise.
@@ -95,6 +96,15 @@ def test_roles_are_told_and_can_be_set(keras: Any) -> None:
     assert report.guests[1].runs_on.startswith("the chief")
     report = hb.explain(set_roles[::2], host="parameter_server")
     assert [g.runs_on for g in report.guests] == ["the coordinator", "the evaluator"]
+
+
+def test_a_file_that_a_restart_overwrites(keras: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "log.csv")
+    for append in (False, True):
+        guest = keras.callbacks.CSVLogger(path, append=append)
+        report = hb.explain(guest)
+        assert (f"overwrites `{path}`" in report.guests[0].lost) is not append
+        assert ("at a restart it overwrites" in str(report)) is not append
 
 
 def test_missing_directory_is_a_refusal_and_nothing_is_written(
@@ -114,7 +124,12 @@ def test_missing_directory_is_a_refusal_and_nothing_is_written(
 
 def test_report_prints_and_is_json() -> None:
     report = hb.explain(tf.compat.v1.train.StopAtStepHook(num_steps=3), host="fit")
-    text = str(report)
+    assert str(report).splitlines() == [
+        "Model.fit, evaluate and predict: all guests are carried (1)",
+        "  StopAtStepHook (hook): wrapped",
+        "Events and costs: `.details()`, or `hookbridge explain --details`.",
+    ]
+    text = report.details()
     assert text.splitlines()[:3] == [
         "Host: Model.fit, evaluate and predict",
         "",
@@ -123,7 +138,8 @@ def test_report_prints_and_is_json() -> None:
     assert "(counterpart: `on_train_batch_end`)" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
     assert json.loads(json.dumps(report.to_json()))["guests"][0]["kind"] == "hook"
-    assert str(hb.explain([])).endswith("No guests.")
+    assert str(hb.explain([])).endswith(": no guests")
+    assert hb.explain([]).details().endswith("No guests.")
 
 
 @pytest.mark.parametrize(

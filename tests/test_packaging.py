@@ -51,6 +51,11 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
     ):
         assert f"\n{line}\n" in metadata.decode()
     needed = re.findall(r"^Requires-Dist: (.*)$", metadata.decode(), re.M)
+    # On a package index nothing stands beside the README.
+    readme = metadata.decode().partition("\n\n")[2]
+    assert readme.startswith("# hookbridge\n\nUse Keras callbacks in TF1 sessions")
+    assert not re.findall(r"\]\((?!https?:)", readme)
+    assert "([glossary]" not in readme and "(glossary)" in readme
     # No second TensorFlow is asked for.
     assert {n for n in needed if "extra ==" not in n} == {"numpy", "absl-py"}
     expected = {}

@@ -222,6 +222,22 @@ def test_only_patching_sets_methods() -> None:
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
 
 
+def test_no_host_is_made_of_another() -> None:
+    """A host has three parts; each part is derived from its kind of part alone."""
+    parts = {"GraphPart", "SessionPart", "StepPart"}
+    bases = {
+        node.name: [ast.unparse(base) for base in node.bases]
+        for file, nodes in sources().items()
+        if file.startswith("adapters/")
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {name for name, of in bases.items() if parts & set(of)}
+    assert len(found) >= 7, found
+    assert not [name for name, of in bases.items() if found & set(of)]
+    assert all(len(bases[name]) == 1 for name in found)
+
+
 def test_patches_that_stay_are_listed(repo_root: Path) -> None:
     """`InstanceMethods(...).install()` keeps nothing that could remove the methods."""
     text = (repo_root / "docs/decisions/0008-patches-that-stay.md").read_text()

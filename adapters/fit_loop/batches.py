@@ -35,7 +35,7 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
     }
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(f"{name}/{key}", part)

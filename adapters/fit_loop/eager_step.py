@@ -91,7 +91,7 @@ def _by_output(metrics: Any, outputs: list[str]) -> list[tuple[str, Any]]:
     return [(output, metrics) for output in outputs]  # Keras 2 gives every one all
 
 
-def _metric_names(metrics: Any) -> list[str]:
+def _metric_names(metrics: object) -> list[str]:
     """Names of metrics as `compile` got them: strings, functions, objects, nested."""
     if isinstance(metrics, str):
         return [metrics]

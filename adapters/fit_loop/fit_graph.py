@@ -6,14 +6,16 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
-from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
 from hookbridge.adapters.live_session import variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession, StepRunner
 from hookbridge.adapters.live_session.step_names import StepNames
+from hookbridge.ground import compat
 from hookbridge.ground.protocols import Context, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -23,7 +25,10 @@ class FitGraph(GraphPart):
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self._rate: tf.Variable | None = None  # None for a schedule
+        self._names: StepNames
+        # That of `model.optimizer`; None for a schedule, or if the step reads none.
+        self._rate: tf.Variable | None = None
+        self._other_rates: list[tf.Variable] = []
         self.live: LiveGraph
         self.global_step: GlobalStep | None = None
         # `{placeholder: value}` of the last step, for runs without a step.
@@ -33,13 +38,19 @@ class FitGraph(GraphPart):
         """Makes the graph of a model with these step tensors; returns its step."""
         model = self._model
         self.global_step = GlobalStep(model)
-        optimizer = getattr(model, "optimizer", None)
-        self._rate = variables.learning_rate_variable(optimizer)
+        self._names = names
+        rates, read = variables.learning_rates(model), names.rates_read
+        if read is not None and not names.is_eager:
+            rates = [rate for rate in rates if id(rate) in read]
+        own = variables.learning_rate_variable(getattr(model, "optimizer", None))
+        self._rate = next((rate for rate in rates if rate is own), None)
+        self._other_rates = [rate for rate in rates if rate is not own]
         self.live = LiveGraph(
             names,
             variables.model_variables(model),
             self.global_step.variable,
             self._rate,
+            self._other_rates,
         )
         return int(self.global_step.value)
 
@@ -52,6 +63,19 @@ class FitGraph(GraphPart):
             self.live, self.global_step, run_step, self.last_values, functions
         )
 
+    @property
+    def step_number(self) -> int:
+        assert self.global_step is not None
+        return int(self.global_step.value)
+
+    def values(self) -> ModelValues:
+        own = [v.eager for v in variables.model_variables(self._model) if not v.local]
+        with compat.private("eager_mode")():
+            # An eager variable shares its value until it gets another one: no copy. A
+            # distributed one would enter its strategy, under any graph.
+            firsts = [variables.components(each)[0] for each in own]
+            return ModelValues([each.read_value() for each in firsts])
+
     def hooks_run(self) -> Context:
         return self.live.as_default()  # type: ignore[no-any-return]
 
@@ -59,13 +83,34 @@ class FitGraph(GraphPart):
         """Which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
-        rate, tensors, graph = None, {}, self.live
+        rate, others, tensors, graph = None, [], {}, self.live
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
                 rate = (self._rate, index)
             elif tensor.op.name in graph.step_tensors:
                 tensors[graph.step_tensors[tensor.op.name].key] = index
-        return StepFeeds(rate, tensors)
+            elif (variable := graph.variable_of(tensor)) is not None:
+                if not any(variable.eager is each for each in self._other_rates):
+                    raise errors.LiveSessionError(
+                        f"A hook feeds `{variable.name}:0`, the value of a variable, "
+                        "and the step of the model reads the variable itself. Assign "
+                        "to it in `before_run`: "
+                        "`variable.load(value, run_context.session)`.",
+                        see="live session",
+                    )
+                others.append((variable.eager, index))
+        return StepFeeds(rate, tuple(others), tensors)
+
+    def check_rate(self, fed: StepFeeds) -> None:
+        """Refuses, after a step that ran eagerly, a fed rate that it has not read."""
+        read = self._names.rates_read
+        if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
+            raise errors.LiveSessionError(
+                "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, and "
+                "the step, which runs eagerly, has not used this optimizer. Feed the "
+                "rate of an optimizer that it uses, by the name of its variable.",
+                see="live session",
+            )
 
     def remember(self) -> None:
         if self.global_step is not None:

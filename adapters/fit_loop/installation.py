@@ -34,8 +34,20 @@ class StepInstallation(Protocol):
     def leave(self) -> None: ...
 
 
+class RunFunction(Protocol):
+    """The function of the step that a run makes."""
+
+    @property
+    def filed(self) -> AnyFunction | None:
+        """What the model has after the run, as Keras files it; None for nothing."""
+
+    @property
+    def inside(self) -> AnyFunction:
+        """What a loop inside the run calls."""
+
+
 # Makes the function of a loop's step; returns None to take no part.
-MakeFunction = Callable[[StepSource], Any]
+MakeFunction = Callable[[StepSource], RunFunction | None]
 
 
 class Installation:
@@ -47,7 +59,7 @@ class Installation:
         self._model = model
         self._loop: HookedLoop
         self._make_function: MakeFunction
-        self._own: Any = None
+        self._inside: Any = None  # what the loop inside a suspended run calls
         self._makers = {mode: getattr(model, mode.make) for mode in MODES}
         self._methods = patching.InstanceMethods(
             model, {mode.make: self._maker(mode) for mode in MODES}
@@ -106,20 +118,19 @@ class Installation:
 
     def suspend(self) -> None:
         """Leaves the model to a loop inside this one."""
-        function = getattr(self.step, "kept", None)
-        self._own = getattr(self.step, "own", function)
         if self.mode is not None:
-            setattr(self._model, self.mode.function, self._own)
+            self._inside = self.step.inside
+            setattr(self._model, self.mode.function, self._inside)
         self._methods.remove()
 
     def resume(self) -> None:
         self._methods.install()
-        mode, own = self.mode, self._own
+        mode = self.mode
         if mode is None:
-            pass
-        elif own is not None and getattr(self._model, mode.function) is own:
+            return
+        if getattr(self._model, mode.function) is self._inside:
             setattr(self._model, mode.function, self._loop.call)
-        else:
+        else:  # the loop inside has changed the step
             self._build_step(mode)
 
     def leave(self) -> None:
@@ -127,5 +138,4 @@ class Installation:
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.
-            function = getattr(self.step, "kept", None)
-            setattr(self._model, self.mode.function, function)
+            setattr(self._model, self.mode.function, self.step.filed)

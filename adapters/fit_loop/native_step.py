@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import StepInstallation
-from hookbridge.adapters.fit_loop.step_function import KeptFunction, StepFunction
+from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.host import StepPart
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
@@ -52,9 +52,9 @@ class NativeStep(StepPart):
         return function
 
     def _function_of(self, source: StepSource) -> StepFunction:
-        """The function for the run's step: that of an earlier run if it is kept."""
+        """The function for the run's step: that of an earlier run if it is filed."""
         earlier = source.filed
-        if isinstance(earlier, KeptFunction):
+        if isinstance(earlier, FiledFunction):
             return earlier.step
         guests = self._loop.guests
         names = {name for guest in guests for name in guest.fetched_names}
@@ -98,6 +98,7 @@ class NativeStep(StepPart):
         graph, step = self._graph, self.native
         global_step = graph.global_step
         assert global_step is not None
+        into_step = graph.feeds_of_step(program)
         with self._outside.as_default(), self._eager_mode():
             before = step.steps_made if self._counts else 0
             try:
@@ -107,7 +108,7 @@ class NativeStep(StepPart):
                     program,
                     feeds,
                     graph.live.tapped,
-                    graph.feeds_of_step(program),
+                    into_step,
                 )
             except END_OF_DATA:
                 self.data_ended = True
@@ -118,11 +119,12 @@ class NativeStep(StepPart):
                 global_step.add(1)
         graph.last_values.update(values)
         self._outputs = outputs
+        graph.check_rate(into_step)
         return fetched
 
     def without_hooks(self, args: Arguments | None = None) -> Any:
         """Makes a step, the prepared one by default, that no hook hears of."""
-        return self.native.kept(*(self._args if args is None else args))
+        return self.native.filed(*(self._args if args is None else args))
 
     def stop(self) -> None:
         mode = self._installation.mode

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat, patching
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import AnyFunction, KerasModel
 
 
 def is_spread(model: KerasModel) -> bool:
@@ -20,7 +20,7 @@ def is_spread(model: KerasModel) -> bool:
     )
 
 
-def is_first(model: KerasModel, replica: Any) -> bool:
+def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
     """Whether `replica`, a number or a tensor of one, is the first of this process."""
     number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
     if number is None:
@@ -32,7 +32,7 @@ def is_first(model: KerasModel, replica: Any) -> bool:
 
 @contextlib.contextmanager
 def keep_taps_out_of_reduction(
-    model: KerasModel, split: Any, join: Any
+    model: KerasModel, split: AnyFunction, join: AnyFunction
 ) -> Iterator[None]:
     """Keeps tapped tensors of a spread model from Keras's sum over all processes."""
     # That sum would be one more collective operation, which a process without the hook
@@ -44,7 +44,7 @@ def keep_taps_out_of_reduction(
     module = compat.private(key)
     reduce = module.reduce_per_replica
 
-    def reduce_outputs(values: Any, *args: Any, **kwargs: Any) -> Any:
+    def reduce_outputs(values: object, *args: object, **kwargs: object) -> Any:
         outputs, tapped = split(values)
         return join(reduce(outputs, *args, **kwargs), tapped)
 

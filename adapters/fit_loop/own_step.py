@@ -50,17 +50,17 @@ class OwnStep:
     def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
         """See `StepSource`; has the options of the user's own `tf.function`."""
 
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> Any:
             return self._called(*args)
 
-        def call_plain(*args: Any) -> Any:
+        def call_plain(*args: object) -> Any:
             with self._making():
                 return self._called(*args)
 
         is_function = hasattr(self.step, "python_function")
         return self.step._clone(call) if is_function else call_plain  # type: ignore[attr-defined]
 
-    def tensors_of(self, outputs: Any, noted: Mapping[str, Any]) -> StepTensors:
+    def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
         visible = {k: t for k, t in noted.items() if _is_of_this_function(t)}
         return tensors_of_logs(self.named(outputs), visible)
 
@@ -122,5 +122,5 @@ def _is_of_this_function(tensor: tf.Tensor) -> bool:
     return getattr(tensor, "graph", None) is tf.compat.v1.get_default_graph()
 
 
-def _name(step: Any) -> str:
+def _name(step: object) -> str:
     return str(getattr(step, "__name__", None) or type(step).__name__)

@@ -34,6 +34,7 @@ class Spies:
         self._model = model
         self._keys = keys
         self.feeds: Mapping[str, Any] = {}
+        self.has_updated = False  # whether a step has used the model's optimizer
         # Replicas are traced in threads of their own.
         self._local = threading.local()
         # What a step notes that calls `strategy.run` itself: its first replica's.
@@ -69,7 +70,7 @@ class Spies:
             compute_loss = getattr(model, "compute_loss", None)
             if callable(compute_loss):
 
-                def spy_loss(*args: Any, **kwargs: Any) -> Any:
+                def spy_loss(*args: object, **kwargs: object) -> Any:
                     loss = compute_loss(*args, **kwargs)
                     if tf.is_tensor(loss):
                         self._note("loss", tf.convert_to_tensor(loss))
@@ -89,6 +90,7 @@ class Spies:
             yield
 
     def _spy_updates(self, optimizer: Any, stack: contextlib.ExitStack) -> None:
+        """Notes the gradients that an optimizer gets, and its schedule's rate."""
         # Of Keras 3 `apply`, which its `apply_gradients` calls too.
         has_apply = callable(getattr(optimizer, "apply", None))
         name = "apply" if has_apply else "apply_gradients"
@@ -97,6 +99,7 @@ class Spies:
             return
 
         def spy(gradients: Any, *args: Any, **kwargs: Any) -> Any:
+            self.has_updated = True
             gradients = pairs = list(gradients)  # for `apply_gradients`, of pairs
             if has_apply:
                 wanted = args[0] if args else kwargs.get("trainable_variables")
@@ -112,10 +115,12 @@ class Spies:
         stack.enter_context(patching.patched(optimizer, **{name: spy}))
 
     def _spy_layer(self, layer: Any, call: Any) -> Any:
+        """A method `call` of a layer that notes its output."""
+
         # A plain wrapper will do: autograph would take it for another function, but
         # an eager step has no autograph.
         @functools.wraps(call)
-        def spy(*args: Any, **kwargs: Any) -> Any:
+        def spy(*args: object, **kwargs: Any) -> Any:
             output = call(*args, **kwargs)
             if tf.is_tensor(output):
                 for key in output_keys(layer):
@@ -153,6 +158,7 @@ class Spies:
         return loss
 
     def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
+        """Notes each gradient by its variable, their scale and the scheduled rate."""
         if self._noted() is None:
             return
         for gradient, variable in pairs:

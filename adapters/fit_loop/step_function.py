@@ -32,14 +32,14 @@ from hookbridge.ground.structures import RecentlyUsed
 _BY_KEY = ("loss:", GRADIENTS)
 
 
-class KeptFunction:
-    """Keras's own function, as a model keeps it between two runs."""
+class FiledFunction:
+    """Keras's own function, as the model has it between two runs."""
 
     def __init__(self, function: AnyFunction, step: StepFunction) -> None:
         self._function = function
         self.step = step
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self._function(*args)
 
 
@@ -73,8 +73,13 @@ class StepFunction:
         self._likely = self._keys
         self._first = self._make_function(self._keys, self._hints)
         is_tapped = bool(self._keys or self._hints)
-        self._bare = _untapped(self._without_dispatch(self._first), is_tapped)
-        self.kept = KeptFunction(_untapped(self._first.function, is_tapped), self)
+        self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
+        self.filed = FiledFunction(_untapped(self._first.function, is_tapped), self)
+
+    @property
+    def inside(self) -> FiledFunction:
+        """What a loop inside the run calls: what the model has between two runs."""
+        return self.filed
 
     def _make_function(
         self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
@@ -141,9 +146,10 @@ class StepFunction:
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
-            return self._bare(*args), [], {}
+            return self._without_hooks(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
-        key = (program.key, tuple(tapped.items()), id(rate))
+        others = tuple(id(variable) for variable, _ in into_step.other_rates)
+        key = (program.key, tuple(tapped.items()), id(rate), others)
         variants = program.own_functions if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
@@ -158,9 +164,10 @@ class StepFunction:
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
-            if into_step.rate is not None:
-                variant = with_rate(variant, *into_step.rate)
-            variants.add(key, variant, keep=(program, rate))
+            fed = [into_step.rate] if into_step.rate is not None else []
+            for each, index in (*fed, *into_step.other_rates):
+                variant = with_rate(variant, each, index)
+            variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
 

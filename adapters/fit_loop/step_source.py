@@ -27,7 +27,7 @@ class StepSource(Protocol):
     model: KerasModel
     mode: Mode
     method: AnyFunction  # what computes the step
-    filed: Any  # the function of the step that is kept for the next call
+    filed: Any  # the function of the step, where Keras looks for it
 
     def tapped(self, tap: AnyFunction) -> Context:
         """A context in which `tap` is called where `method` would be."""
@@ -35,7 +35,7 @@ class StepSource(Protocol):
     def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
         """A new function whose step is `tap`; files it too if it says so."""
 
-    def tensors_of(self, outputs: Any, noted: Mapping[str, Any]) -> StepTensors:
+    def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
         """What the step has returned, and what was noted while it was computed."""
 
     def returns(self, key: str, names: StepNames) -> bool:
@@ -56,7 +56,7 @@ class ModelStep:
         return getattr(self.model, self.mode.function)
 
     @filed.setter
-    def filed(self, function: Any) -> None:
+    def filed(self, function: AnyFunction | None) -> None:
         setattr(self.model, self.mode.function, function)
 
     def tapped(self, tap: AnyFunction) -> Context:
@@ -77,7 +77,7 @@ class ModelStep:
                 setattr(model, name, value)
         return function
 
-    def tensors_of(self, outputs: Any, noted: Mapping[str, Any]) -> StepTensors:
+    def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
         if self.mode is not PREDICT:
             return tensors_of_logs(outputs, noted)
         named = named_outputs(outputs, output_names(self.model))
@@ -92,7 +92,7 @@ class ModelStep:
         return is_one and key != "loss" and key in names.loop_keys
 
 
-def tensors_of_logs(logs: Any, noted: Mapping[str, Any]) -> StepTensors:
+def tensors_of_logs(logs: object, noted: Mapping[str, Any]) -> StepTensors:
     """The tensors of a step that returns logs, `{name: tensor}`."""
     tensors: dict[str, Any] = {}
     if isinstance(logs, Mapping):
@@ -103,7 +103,7 @@ def tensors_of_logs(logs: Any, noted: Mapping[str, Any]) -> StepTensors:
     return StepTensors({**tensors, **noted}, loop_keys)
 
 
-def named_outputs(outputs: Any, names: Sequence[str]) -> dict[str, Any]:
+def named_outputs(outputs: object, names: Sequence[str]) -> dict[str, Any]:
     """What a step returns, as `{name: tensor}`."""
     if isinstance(outputs, Mapping):
         return {str(k): v for k, v in outputs.items() if tf.is_tensor(v) and k}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -18,10 +18,10 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
-from hookbridge.adapters.live_session.part import compiled
+from hookbridge.adapters.live_session.imported_ops import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import AnyFunction, KerasModel
+from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel
 
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
@@ -38,7 +38,7 @@ class SameIterator:
         self._iterator: Any = lambda: None
         self._concrete: Any = None
 
-    def knows(self, *args: Any) -> bool:
+    def knows(self, *args: object) -> bool:
         """Whether a call with `args` is sure not to trace."""
         return len(args) == 1 and self._iterator() is args[0]
 
@@ -69,7 +69,8 @@ def traceable(function: Any) -> Any:
 class StepFeeds(NamedTuple):
     """Which of a run's feeds go into the step itself."""
 
-    rate: tuple[Any, int] | None = None
+    rate: tuple[Any, int] | None = None  # that of `model.optimizer`
+    other_rates: tuple[tuple[Any, int], ...] = ()
     tensors: Mapping[str, int] = {}
 
 
@@ -109,13 +110,14 @@ class TappedFunction:
     def _merged(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
+        """One `tf.function`: Keras's step with the halves of the program around it."""
         inner: Any = self.inner
         tap, is_optional = self.tap, self._is_optional
         closure = program.closure
         output_names = eager_step.output_names(self._model)
         step_tensors = sorted(closure.step_tensors)
 
-        def merged(args: Any, feeds: Any) -> Any:
+        def merged(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
             early = program.build_before(feeds)
             result = inner(*args)
@@ -127,7 +129,7 @@ class TappedFunction:
         if program.feeds:
             fed_function = compiled(merged, reduce_retracing=True)
 
-            def call(args: Any, feeds: Any) -> Any:
+            def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
                 with tap.tracing():
                     return fed_function(args, list(feeds))
 
@@ -139,7 +141,7 @@ class TappedFunction:
             inner if is_plain else compiled(lambda *args: merged(args, ()))
         )
 
-        def call_unfed(args: Any, feeds: Any) -> Any:
+        def call_unfed(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
             with contextlib.nullcontext() if unfed.knows(*args) else tap.tracing():
                 result = unfed(*args)
             if not is_plain:
@@ -157,7 +159,7 @@ class TappedFunction:
         function, tap, around = self.function, self.tap, SplitProgram(program)
         output_names = eager_step.output_names(self._model)
 
-        def call(args: Any, feeds: Any) -> Any:
+        def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
             feeds = list(feeds)
             early = around.before(feeds)
             with tap.tracing():
@@ -169,10 +171,10 @@ class TappedFunction:
         return call
 
 
-def with_rate(step: Variant, variable: Any, index: int) -> Variant:
+def with_rate(step: Variant, variable: tf.Variable, index: int) -> Variant:
     """A step with a fed learning rate; the old one is put back, also if it fails."""
 
-    def call(args: Any, feeds: Any) -> Any:
+    def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
         before = variable.read_value()
         variable.assign(tf.cast(feeds[index], variable.dtype))
         try:

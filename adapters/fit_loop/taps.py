@@ -21,6 +21,11 @@ from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
+from hookbridge.adapters.live_session.variables import (
+    components,
+    learning_rate_variable,
+    learning_rates,
+)
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"
@@ -73,7 +78,7 @@ class StepTap:
             finally:
                 self._is_tracing = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         with self._spies.watching() as noted:
             outputs = self._source.method(*args, **kwargs)
         tensors, loop_keys = self._source.tensors_of(outputs, noted)
@@ -94,6 +99,23 @@ class StepTap:
         # through instead of summing them over replicas.
         return joined(outputs, self._first_replica)
 
+    def _note_rates(self) -> None:
+        """Notes which learning rates the step reads."""
+        if self._source.mode is not TRAIN:
+            return
+        model, names = self._source.model, self._names
+        read = names.rates_read = names.rates_read or set()
+        if self._spies.has_updated:
+            optimizer = getattr(model, "optimizer", None)
+            read.add(id(learning_rate_variable(optimizer)))
+        if not names.is_eager:
+            # The function captures what it reads.
+            graph = tf.compat.v1.get_default_graph()
+            captured = {id(outside) for outside, _ in graph.captures}
+            for rate in learning_rates(model):
+                if any(id(each.handle) in captured for each in components(rate)):
+                    read.add(id(rate))
+
     def _loss_of_batch(
         self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
     ) -> tf.Tensor:
@@ -112,6 +134,7 @@ class StepTap:
         if self._counter is not None:
             self._counter.assign_add(1)
         self._catalogue(tensors, loop_keys)
+        self._note_rates()
         self.hinted = self._keys_of_hints()
         keys = (*self._keys, *self.hinted) if self._is_tracing else ()
         self._first_replica = {
@@ -139,7 +162,7 @@ class StepTap:
         scale = self._spies.scale_of(key)
         return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
 
-    def _feed(self, key: str, tensor: tf.Tensor, value: Any) -> None:
+    def _feed(self, key: str, tensor: tf.Tensor, value: tf.Tensor) -> None:
         """Gives the consumers of `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
         if (scale := self._spies.scale_of(key)) is not None:
@@ -150,6 +173,7 @@ class StepTap:
                     op._update_input(index, value)
 
     def _catalogue(self, tensors: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
+        """Fills the catalogue of the step's tensors from its first trace."""
         names = self._names
         if names.is_filled or names.is_eager:
             return
@@ -171,6 +195,7 @@ class StepTap:
         )
 
     def _find(self, key: str, tensors: Mapping[str, Any]) -> Any:
+        """The tensor of a key in the function that is traced now."""
         if key in tensors:
             return tensors[key]
         graph = tf.compat.v1.get_default_graph()
@@ -186,7 +211,7 @@ class StepTap:
 
 def values_of(
     tapped: Mapping[str, str],
-    outputs: Any,
+    outputs: object,
     tensors: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
@@ -207,13 +232,13 @@ def values_of(
         ) from e
 
 
-def split(result: Any) -> tuple[Any, dict[str, Any]]:
+def split(result: object) -> tuple[Any, dict[str, Any]]:
     """A step's result in two parts: `(what Keras gets, {key: tapped tensor})`."""
     if isinstance(result, Mapping) and _TAPPED in result:
         return result[_OUTPUTS], dict(result[_TAPPED])
     return result, {}
 
 
-def joined(outputs: Any, tapped: Mapping[str, Any]) -> Any:
+def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
     """What `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

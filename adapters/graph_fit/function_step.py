@@ -53,7 +53,7 @@ class FunctionStep(StepPart):
             step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(
-                *values: Any, run_metadata: tf.compat.v1.RunMetadata | None = None
+                *values: object, run_metadata: tf.compat.v1.RunMetadata | None = None
             ) -> Any:
                 request = (step, values, function.run_options, run_metadata)
                 return self._loop.call(*request)

@@ -48,6 +48,7 @@ class LoopFunction:
             assign(function, _callable_fn=None)
 
     def _adopt(self) -> None:
+        """Lets Keras's present function make its callable by the run's session."""
         function = getattr(self._model, self._name, None)
         if function is None or id(function) in self._adopted:
             return

@@ -40,13 +40,13 @@ class GraphCollections:
         self._graph = graph
         self._before = {key: graph.get_collection(key) for key in _OWN}
 
-    def enter(self, step: Any) -> None:
+    def enter(self, step: tf.Variable) -> None:
         """Makes `step` the global step."""
         for key in _OWN:
             self._graph.clear_collection(key)
         self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
 
-    def add_saver(self, step: Any) -> None:
+    def add_saver(self, step: tf.Variable) -> None:
         """Adds a saver of all variables, including those of hooks."""
         saved = [
             *v1.global_variables(),
@@ -76,14 +76,16 @@ class GraphCollections:
                 self._graph.add_to_collection(key, value)
 
 
-def _saved_step(step: Any) -> Any:
+def _saved_step(step: tf.Variable) -> Any:
     """Saves the step under the name by which a session loop restores it."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
         """The step, saved a second time: it is saved under its own name too."""
 
-        def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        def restore(
+            self, restored_tensors: Sequence[tf.Tensor], restored_shapes: object
+        ) -> Any:
             return v1.assign(step, restored_tensors[0])
 
     value = tf.identity(step)

@@ -36,7 +36,7 @@ class GraphNames:
         return patched(self._graph, as_graph_element=self.find)
 
     def find(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         try:
             element = self._lookup(obj, allow_tensor, allow_operation)
@@ -54,7 +54,7 @@ class GraphNames:
             return tensor if ":" in obj else tensor.op
         return self._value(element) if isinstance(obj, str) else element
 
-    def _value(self, element: Any) -> Any:
+    def _value(self, element: tf.Tensor | tf.Operation) -> Any:
         """For the handle of a variable, its value; anything else as it is."""
         if not isinstance(element, tf.Tensor) or element.dtype != tf.resource:
             return element

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.ground.protocols import Session
+from hookbridge.ground.protocols import AnyFunction, Session
 
 v1 = tf.compat.v1
 
@@ -50,7 +50,10 @@ class HookVariables:
         graph = self._graph
         return {k: graph.get_collection(k) for k in graph.get_all_collection_keys()}
 
-    def _get(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _get(
+        self, getter: AnyFunction, name: str, *args: object, **kwargs: object
+    ) -> Any:
+        """A getter of variables that finds those of earlier runs again."""
         earlier = _EARLIER.setdefault(self._graph, {})
         if name in earlier:
             variable, keys = earlier.pop(name)

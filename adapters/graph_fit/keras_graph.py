@@ -15,8 +15,9 @@ from hookbridge.adapters.graph_fit.graph_names import (
     rate_tensor,
 )
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
-from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.live_session.variables import model_variables
 from hookbridge.ground.protocols import Session
 
 v1 = tf.compat.v1
@@ -64,6 +65,14 @@ class KerasGraph(GraphPart):
         assert self._collections is not None
         self._variables.initialise(session)
         self._collections.add_saver(self._counter)
+
+    @property
+    def step_number(self) -> int:
+        return int(self._loop.host.session.current.run(self._counter))
+
+    def values(self) -> ModelValues:
+        own = [v.eager for v in model_variables(self._model) if not v.local]
+        return ModelValues(self._loop.host.session.current.run(own))
 
     @contextlib.contextmanager
     def hooks_run(self) -> Iterator[None]:

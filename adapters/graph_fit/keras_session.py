@@ -65,7 +65,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     def close(self) -> None:
         """Does nothing: the model lives in the session."""
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         # Keras compares sessions: for an unequal one it would make a new callable.
         return other is self or other is self.native
 

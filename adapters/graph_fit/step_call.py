@@ -20,7 +20,11 @@ class StepCall:
     """
 
     def __init__(
-        self, session: tf.compat.v1.Session, options: Any, fetches: Any, rate: Any
+        self,
+        session: tf.compat.v1.Session,
+        options: Any,
+        fetches: Mapping[str, Any],
+        rate: Any,
     ) -> None:
         self._session = session
         self._graph = session.graph
@@ -47,7 +51,7 @@ class StepCall:
     def run(
         self,
         fetches: Mapping[Any, Any],
-        feed_dict: Any,
+        feed_dict: Mapping[Any, Any] | None,
         options: Any,
         metadata: tf.compat.v1.RunMetadata | None,
     ) -> dict[Any, Any]:
@@ -112,7 +116,7 @@ class _Plan:
         self,
         session: tf.compat.v1.Session,
         options: Any,
-        wanted: Any,
+        wanted: Mapping[Any, Any],
         fed: Mapping[str, Any],
         run_options: tf.compat.v1.RunOptions | None,
     ) -> None:
@@ -142,8 +146,13 @@ class _Plan:
         self._call = session._make_callable_from_options(self._callable_options)
 
     def _source_of(
-        self, graph: tf.Graph, fetch: Any, fed: Mapping[str, Any], sources: Any
+        self,
+        graph: tf.Graph,
+        fetch: tf.Tensor | tf.Operation,
+        fed: Mapping[str, Any],
+        sources: Mapping[str, str],
     ) -> int | str | None:
+        """Adds a fetch to the callable; returns where its value is found."""
         if fetch.graph is not graph:
             raise ValueError(f"{fetch} is not an element of this graph.")
         if isinstance(fetch, tf.Operation):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from typing import Any
 
 from absl import logging
 
@@ -26,7 +25,7 @@ class CallWatch:
     """Watches one run of one hook."""
 
     def __init__(
-        self, adapter: Any, hook: Hook, model: KerasModel, loop: HookedLoop
+        self, adapter: object, hook: Hook, model: KerasModel, loop: HookedLoop
     ) -> None:
         self._complaint = (
             f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "

@@ -13,13 +13,39 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 from hookbridge.ground.protocols import Arguments, Context, Hook, Session
 
 
+class ModelValues:
+    """The values of a model's variables at a moment; equal to others if all are."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelValues) and all(
+            np.array_equal(np.asarray(mine), np.asarray(theirs))
+            for mine, theirs in zip(self._values, other._values, strict=True)
+        )
+
+
 class GraphPart(abc.ABC):
     """The graph that hooks see; `StepPart.open` makes it."""
+
+    @property
+    @abc.abstractmethod
+    def step_number(self) -> int:
+        """The present global step."""
+
+    @abc.abstractmethod
+    def values(self) -> ModelValues:
+        """What a checkpoint of the model holds of it now."""
 
     @abc.abstractmethod
     def hooks_run(self) -> Context:

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.guests.record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
@@ -23,6 +24,7 @@ from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
     not_the_end_of_data,
+    with_hook,
 )
 from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
@@ -44,9 +46,13 @@ class HookedLoop:
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
         self.is_over = False
+        # Whether a hook, and no callback, has ended the training.
+        self.is_stopped = False
         self._is_in_loop = is_running(model)
         self._monitored: Any = None
+        self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
+        self._others: list[Any] = []
         self._is_making = False
         names = [name for name in STARTERS if hasattr(model, name)]
         self._starters = InstanceMethods(
@@ -112,7 +118,7 @@ class HookedLoop:
         """Whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
-    def call(self, *args: Any) -> Any:
+    def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
             step = self.host.step
@@ -129,14 +135,14 @@ class HookedLoop:
                 self._start()
             outputs, stops = self.replay()
             if stops:
-                step.stop()
+                self.stop()
             return outputs
         except END_OF_DATA as e:
             if step.data_ended:
                 raise  # the native loop ends its epoch
             # The exact type counts, as in a MonitoredSession.
             if type(e) in END_OF_DATA:
-                step.stop()
+                self.stop()
                 return step.stopped_by(e)
             self.fail()
             raise not_the_end_of_data(e) from e
@@ -146,11 +152,36 @@ class HookedLoop:
 
     def replay(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
+        self.settle()
         with self.host.graph.hooks_run():
-            for each in self.states:
-                each.before_step()
-            outputs = self.host.step.run(self._monitored)
+            try:
+                outputs = self.host.step.run(self._monitored)
+            except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
+                named = with_hook(e, self._members, self.host.session.current)
+                raise named from (None if named is e else e)
             return outputs, bool(self._monitored.should_stop())
+
+    def settle(self) -> None:
+        """All guests have had the events of the last step."""
+        for each in self.states:
+            each.before_step()
+
+    def stop(self) -> None:
+        """Makes this step the last one of the native loop: a hook has asked for it."""
+        self.note_stop()
+        self.host.step.stop()
+
+    def note_stop(self) -> None:
+        """The training ends after this step, not by a callback."""
+        if not getattr(self.model, "stop_training", False):
+            self.is_stopped = True
+
+    @staticmethod
+    def note_stop_of(model: KerasModel) -> None:
+        """The training of a model ends after this step, by a hook elsewhere."""
+        loop = _INNERMOST.get(model)
+        if loop is not None:
+            loop.note_stop()
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
@@ -160,8 +191,9 @@ class HookedLoop:
             refusals.check_start(guest, global_step)
         try:
             with graph.hooks_run():
+                self._members = step.members(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=session, hooks=step.members(self.hooks)
+                    session_creator=session, hooks=self._members
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
@@ -177,8 +209,18 @@ class HookedLoop:
         except BaseException:
             self.fail()
             raise
+        self.note_ended(hook)
+
+    def wait_for(self, member: Any) -> None:
+        """The run stays open until `note_ended` is called with this member too."""
+        self._others.append(member)
+
+    def note_ended(self, member: Any) -> None:
+        """A hook or another member has had its last event; the last one ends it all."""
+        if self._monitored is None or self.is_over:
+            return
         self._ended += 1
-        if self._ended == len(self.hooks):
+        if self._ended == len(self.hooks) + len(self._others):
             self._close()
 
     def _close(self) -> None:
@@ -220,7 +262,7 @@ class HookedLoop:
         """A replacement for a model method that starts a loop or a step."""
         model, original = self.model, getattr(self.model, name)
 
-        def start(*args: Any, **kwargs: Any) -> Any:
+        def start(*args: object, **kwargs: object) -> Any:
             runs = is_running(model)
             if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests.in_begin import InBegin
+from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Hook
@@ -35,8 +36,18 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self.after_create_session = hook.after_create_session
-        self.before_run = hook.before_run
+        self._before_run = hook.before_run
         self.after_run = hook.after_run
+        self.request: Any = None  # what it wanted of the last step
+
+    @property
+    def name(self) -> str:
+        """The class of the hook."""
+        return name_of(self._hook)
+
+    def before_run(self, run_context: Any) -> Any:
+        self.request = self._before_run(run_context)
+        return self.request
 
     def begin(self) -> None:
         """Begins the hook and checks that its tensors are of the run's graph."""
@@ -50,6 +61,17 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             refusals.check_graph(hook, graph)
             raise
         refusals.check_graph(hook, graph)
+
+
+def with_hook(
+    error: errors.HookBridgeError, members: Sequence[Any], session: Any
+) -> errors.HookBridgeError:
+    """The error of bad fetches or feeds, with the hook that wanted them."""
+    takes = getattr(session, "takes", None)
+    for member in members:
+        if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
+            return type(error)(f"{error} `{member.name}` wanted it in `before_run`.")
+    return error
 
 
 class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

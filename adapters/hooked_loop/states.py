@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +18,7 @@ from hookbridge.adapters.live_session.variables import (
 )
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import CallbackState, Part, Saved
+from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 
@@ -48,12 +49,16 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     model was restored from that hook's directory. It is written before its checkpoint,
     so that none is without state if the process is killed, and again when the callbacks
     have had all events of the step: at the end of an epoch or of `fit`, before the next
-    step, or when an error has ended the loop.
+    step, or when an error has ended the loop. So is the checkpoint, if callbacks have
+    set variables. If a run ends early, the hook saves before the end that is forced on
+    callbacks, and both stay as they are then: see `state.moments`.
     """
 
     def __init__(self, hook: Any) -> None:
         self._hook = hook
         self._folder = ""
+        self._run: Any = None  # the `HookedLoop` of a run, from its begin on
+        self._params: Mapping[str, Any] = {}
         self._model: Any = None
         self._guests: list[Any] = []
         self._state = CallbackState()
@@ -61,15 +66,22 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         # The learning rate, and its value if no callback has set it.
         self._rate: Any = None
         self._rate_unset: float | None = None
-        self._saved: tuple[str, int] | None = None
+        self._saved: Checkpoint | None = None
+        self._step = 0  # of that checkpoint
+        # The global step at the begin of the epoch, from its first step on.
+        self._epoch_begin: int | None = None
+        self._epochs_left = False
+        self._is_early = False
         self._at_error: Any = None
 
-    def on_train_begin(self, model: Any) -> None:
+    def on_train_begin(self, model: Any, loop: Any, params: Mapping[str, Any]) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
         everyone = self._list_of_all()
         if everyone is None:
             return  # somebody calls the hook's callback alone
         self._saved, self._part, self._state = None, None, CallbackState()
+        self._run, self._params, self._is_early = loop, params, False
+        self._epochs_left = False
         self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
         _NEWEST[self._folder] = self
         items = [unwrapped(each) for each in everyone.callbacks]
@@ -79,6 +91,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self])
+        loop.wait_for(self)
 
     def on_test_begin(self) -> None:
         """Called in the hook's place, in an evaluation."""
@@ -94,7 +107,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             isinstance(each, _Last) and each.states is self
             for each in map(unwrapped, everyone.callbacks)
         ):
-            everyone.callbacks.append(_Last(self))
+            everyone.callbacks.append(_Last(self, everyone))
         return everyone
 
     def all_have_begun(self) -> None:
@@ -138,40 +151,120 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def before_step(self) -> None:
         """The callbacks have had all events of the last step."""
-        if not self._is_over:
-            self.rewrite()
-            self._saved = None
+        if self._is_over or self._run is None:
+            return
+        self.rewrite()
+        self._saved = None
+        if self._epoch_begin is None:
+            self._epoch_begin = self._run.host.graph.step_number
 
     def before_save(self, session: Any, global_step_value: Any) -> None:
         step = int(global_step_value)
-        self._saved = (f"{self._hook._save_path}-{step}", step)
-        self.rewrite()
+        self._note_saved(Checkpoint(f"{self._hook._save_path}-{step}"), step)
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path and self._saved != (path, step):
-            self._saved = (path, step)
-            self.rewrite()
+        if path is None or self._run is None:
+            return
+
+        def write() -> None:
+            with self._run.host.graph.hooks_run():
+                saver = self._hook._get_saver()
+                saver.save(session, self._hook._save_path, global_step=step)
+
+        is_elsewhere = self._saved is None or self._saved.prefix != path
+        saved = Checkpoint(path, session, self._run.host.graph.values, write)
+        if is_elsewhere:
+            self._note_saved(saved, step)
+        self._saved = saved
+
+    def _note_saved(self, saved: Checkpoint, step: int) -> None:
+        self._saved, self._step = saved, step
+        self._write()
+
+    def _write(self) -> None:
+        if self._saved is not None and self._part is not None:
+            self._state.save(self._saved.prefix, self._step)
 
     def rewrite(self) -> None:
-        """Writes the present state beside the checkpoint of the last step, if any."""
-        if self._saved is not None and self._part is not None:
-            self._state.save(*self._saved)
+        """Writes state and checkpoint of the last step as they are now, if it saved."""
+        self._write()
+        if self._saved is not None and not self._is_early:
+            self._saved.follow()
+
+    def epoch_begins(self) -> None:
+        self._epoch_begin = None
+
+    def epoch_ends(self) -> None:
+        """Before any callback has the end of an epoch, or the validation before it."""
+        if self._run is not None and self._run.is_stopped:
+            self._run.host.step.flush()
+            begin, length = self._epoch_begin, self._params.get("steps")
+            is_whole = begin is None or (
+                length is not None
+                and self._run.host.graph.step_number - begin >= length
+            )
+            self._end_early(in_epoch=not is_whole, epochs_left=False)
+
+    def epoch_has_ended(self, epoch: int) -> None:
+        epochs = self._params.get("epochs")
+        self._epochs_left = epochs is not None and epoch + 1 < epochs
+        self.rewrite()
+
+    def training_ends(self) -> None:
+        """Before any callback has the end of the training."""
+        self._end_early(in_epoch=False, epochs_left=self._epochs_left)
+
+    def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
+        """Settles state and checkpoint if what comes is none of a longer run."""
+        loop = self._run
+        if self._is_early or loop is None or not loop.has_begun or loop.is_over:
+            return
+        data_ended, by_callback = loop.host.step.data_ended, not loop.is_stopped
+        ending = Ending(in_epoch, epochs_left, data_ended, by_callback)
+        if not ending.is_early:
+            return
+        self.rewrite()
+        self._save_now()
+        if self._part is not None:
+            self._part.freeze()
+        self._is_early = True
+
+    def _save_now(self) -> None:
+        """Saves what the hook would save in its `end`."""
+        hook, host = self._hook, self._run.host
+        if not any(each is hook for each in self._run.hooks):
+            return  # this process does not call it
+        with host.graph.hooks_run():
+            step = int(host.session.current.run(tf.compat.v1.train.get_global_step()))
+            if step != hook._timer.last_triggered_step():
+                hook._timer.update_last_triggered_step(step)
+                hook._save(host.session.current, step)
 
     def _failed(self) -> None:
-        if _NEWEST.get(self._folder) is self:
-            self.rewrite()
+        is_newest = _NEWEST.get(self._folder) is self
+        if is_newest and self._saved is not None and self._saved.is_current:
+            self._write()
 
     def all_have_ended(self) -> None:
         self.rewrite()
         self._at_error.detach()
+        if self._saved is not None:
+            self._saved = Checkpoint(self._saved.prefix)
+        loop, self._run = self._run, None
+        loop.note_ended(self)
 
     def all_have_evaluated(self) -> None:
         """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
         is_newest = self._is_over and _NEWEST.get(self._folder) is self
-        if is_newest and self._saved and iterations_of(self._model) == self._saved[1]:
-            self.rewrite()
+        if is_newest and self._saved and iterations_of(self._model) == self._step:
+            self._write()
+
+    @property
+    def has_saved(self) -> bool:
+        """Whether the last step has a checkpoint."""
+        return self._saved is not None
 
     @property
     def _is_over(self) -> bool:
@@ -194,20 +287,48 @@ def _rates_of(loop: Any, step: int) -> list[float]:
     return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
 
 
+class _First(AnyFlavour):
+    """The first callback of a `fit`: no other has had the events that it gets."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __init__(self, states: FitStates) -> None:
+        self._states = states
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._states.epoch_begins()
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self._states.epoch_ends()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._states.epoch_ends()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._states.training_ends()
+
+
 class _Last(AnyFlavour):
     """The last callback of a `fit`: all others have had the events that it gets."""
 
     _supports_tf_logs = True
     _chief_worker_only = False
 
-    def __init__(self, states: FitStates) -> None:
+    def __init__(self, states: FitStates, everyone: Any) -> None:
         self.states = states
+        self._everyone = weakref.ref(everyone)
 
     def on_train_begin(self, logs: Any = None) -> None:
+        everyone = self._everyone()
+        if everyone is not None:
+            # A new list: Keras goes through the old one now.
+            callbacks = [_First(self.states), *everyone.callbacks]
+            assign(everyone, callbacks=callbacks)
         self.states.all_have_begun()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.states.rewrite()
+        self.states.epoch_has_ended(epoch)
 
     def on_test_end(self, logs: Any = None) -> None:
         self.states.all_have_evaluated()

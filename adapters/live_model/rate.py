@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,45 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.session_graph import ops, variables
+from hookbridge.adapters.session_graph import learning_rate, ops, variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
+
+
+class OverriddenRates(dict[Any, Any]):
+    """`{tensor: value}` of one session, for the callbacks of all `as_hooks` calls.
+
+    A session takes the feed of a tensor from one hook only. That is a hook of the
+    `as_hooks` call that joined last: its `before_run` comes after the others', so its
+    feed has what their callbacks set as the step begins.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # `{tensor: variable}` of the rates that callbacks have assigned.
+        self.assigned: dict[Any, Any] = {}
+        self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
+        self._copies: dict[Any, tuple[Any, ...]] = {}
+
+    def feed_dict(self) -> dict[Any, Any]:
+        """The feeds of a step."""
+        # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
+        # feeds the same rate, by whatever key, and says so as for any two hooks.
+        feeds: dict[Any, Any] = {}
+        for tensor, value in self.items():
+            if tensor not in self._copies:
+                self._copies[tensor] = learning_rate.copies(tensor)
+            for each in self._copies[tensor]:
+                fed = np.asarray(value, each.dtype.base_dtype.as_numpy_dtype)
+                feeds[each] = feeds[each.name] = fed
+        return feeds
+
+    def feed_from(self, stop: Callable[[], None]) -> None:
+        """Another run feeds from now on; `stop` is called when a later one does."""
+        last = self._stop_last and self._stop_last()
+        if last is not None:
+            last()
+        self._stop_last = weakref.WeakMethod(stop)
 
 
 class LiveRate(watched.Keeper):
@@ -35,7 +72,7 @@ class LiveRate(watched.Keeper):
         step: Callable[[], int] | None = None,
     ) -> None:
         self.rate = rate
-        self.feeds: dict[Any, Any] = {}  # see `LiveRates.feeds`
+        self.feeds = OverriddenRates()  # see `LiveRates.feeds`
         self._touched = touched
         self.fed_by_loop: Any = None  # what the loop itself fed in the last step
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
@@ -188,6 +225,7 @@ class LiveRate(watched.Keeper):
             self._undo = self._back_to_now()
         if rate.kind == "variable":
             variables.write(self._session(), [(rate.variable, value)])
+            self.feeds.assigned[rate.tensor] = rate.variable
         else:
             self.feeds[rate.tensor] = value
         self._show(value)

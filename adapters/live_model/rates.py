@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_model.rate import LiveRate
-from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
+from hookbridge.adapters.session_graph import saved, variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
@@ -50,6 +50,7 @@ class LiveRates:
         self.feeds = _of_session.setdefault(session, OverriddenRates())
         for tensor, value in before.items():
             self.feeds.setdefault(tensor, value)
+        self.feeds.assigned.update(before.assigned)
         self._share()
         return self.feeds
 
@@ -90,11 +91,13 @@ class LiveRates:
             rate.undo_epoch()
 
     def state(self) -> dict[str, float]:
-        """The overridden rates, which no checkpoint of the variables holds."""
-        return {tensor.name: float(value) for tensor, value in self.feeds.items()}
+        """The rates that callbacks have set and that no checkpoint holds."""
+        unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
+        now = dict(zip(unsaved, variables.read(self._session(), unsaved), strict=True))
+        return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Overrides again the rates of a `state`; a single one by whatever name."""
+        """Sets again the rates of a `state`; a single one by whatever name."""
         names = {live.rate.tensor.name for live in self.each}
         if len(names) == len(state) == 1 and not names & state.keys():
             # `fit`, or an earlier version of the program, had another name for it.
@@ -103,7 +106,9 @@ class LiveRates:
             return
         for live in self.each:
             tensor = live.rate.tensor
-            if tensor.name in state:
+            if tensor.name in state and live.rate.kind == "variable":
+                live.set(state[tensor.name])
+            elif tensor.name in state:
                 dtype = tensor.dtype.base_dtype.as_numpy_dtype
                 self.feeds[tensor] = np.asarray(state[tensor.name], dtype)
 
@@ -115,40 +120,6 @@ class LiveRates:
         rate = live.rate
         has_value = rate.default is not None or rate.tensor in self.feeds
         return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
-
-
-class OverriddenRates(dict[Any, Any]):
-    """`{tensor: value}` of one session, for the callbacks of all `as_hooks` calls.
-
-    A session takes the feed of a tensor from one hook only. That is a hook of the
-    `as_hooks` call that joined last: its `before_run` comes after the others', so its
-    feed has what their callbacks set as the step begins.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
-        self._copies: dict[Any, tuple[Any, ...]] = {}
-
-    def feed_dict(self) -> dict[Any, Any]:
-        """The feeds of a step."""
-        # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
-        # feeds the same rate, by whatever key, and says so as for any two hooks.
-        feeds: dict[Any, Any] = {}
-        for tensor, value in self.items():
-            if tensor not in self._copies:
-                self._copies[tensor] = learning_rate.copies(tensor)
-            for each in self._copies[tensor]:
-                fed = np.asarray(value, each.dtype.base_dtype.as_numpy_dtype)
-                feeds[each] = feeds[each.name] = fed
-        return feeds
-
-    def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run feeds from now on; `stop` is called when a later one does."""
-        last = self._stop_last and self._stop_last()
-        if last is not None:
-            last()
-        self._stop_last = weakref.WeakMethod(stop)
 
 
 _of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (

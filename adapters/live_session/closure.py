@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.adapters.live_session.part import ONE_SHOT
+from hookbridge.adapters.live_session.imported_ops import ONE_SHOT
 
 # Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(

@@ -8,6 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown
 
 
 def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
@@ -18,30 +20,55 @@ def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
     try:
         return [(graph.as_graph_element(key, True, False), value)]
     except Exception as e:
-        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e}") from e
+        is_unknown = isinstance(e, errors.UnknownTensorError)
+        kind = errors.UnknownFeedError if is_unknown else errors.RunArgumentsError
+        raise kind(f"Cannot interpret feed_dict key as Tensor: {e}") from e
 
 
 def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
     """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
-        raise TypeError(
+        raise errors.RunArgumentsError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
             "values include Python scalars, strings, lists, numpy ndarrays, or "
             f"TensorHandles. For reference, the tensor object was {value} which "
             f"was passed to the argument `feed_dict` with key {tensor}."
         )
-    array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+    try:
+        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+    except (TypeError, ValueError) as e:
+        raise errors.RunArgumentsError(
+            f"{e}: the feed of `{tensor.name}` is {shown(value)}; expected what NumPy "
+            f"can make {tensor.dtype.name} of."
+        ) from e
     if not tensor.shape.is_compatible_with(array.shape):
-        raise ValueError(
+        raise errors.RunArgumentsError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
             f"which has shape {tensor.shape}"
         )
     if not graph.is_feedable(tensor):
-        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        raise errors.RunArgumentsError(f"Tensor {tensor.name} may not be fed.")
     return array
 
 
-def check_fetch(fetch: Any, see: str) -> None:
+def mapper_of(graph: Any, fetches: Any) -> Any:
+    """TensorFlow's mapper of a structure of fetches."""
+    try:
+        with graph.as_default():
+            return compat.private("FetchMapper").for_fetch(fetches)
+    except (AttributeError, TypeError, ValueError) as e:
+        if isinstance(e.__context__, errors.UnknownTensorError):
+            raise errors.UnknownTensorError(str(e)) from e
+        wanted: Any = fetches
+        if type(fetches) is dict and "caller" in fetches:  # of several hooks
+            wanted = [value for key, value in fetches.items() if key != "caller"]
+        raise errors.RunArgumentsError(
+            f"{e} Fetched: {shown(wanted)}; expected tensors of the graph that hooks "
+            'see, or their names, such as "loss:0".'
+        ) from e
+
+
+def check_fetch(fetch: object, see: str) -> None:
     """Refuses what has no value, which the runtime would do after the step."""
     if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
         raise errors.LiveSessionError(

@@ -41,11 +41,15 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         variables: Sequence[ModelVariable],
         global_step: ModelVariable,
         learning_rate: Any = None,
+        other_rates: Sequence[Any] = (),
     ) -> None:
         super().__init__()
         self.names = names
         self._variables = GraphVariables(self, [global_step, *variables])
         self.handles = self._variables.handles  # by their placeholders
+        # The variable whose value a tensor is, or None.
+        self.variable_of = self._variables.of_value
+        names.rates = [f"{name}:0" for name in self._variables.names_of(other_rates)]
         # Values by the names of handles: the name `<variable>:0` means the value.
         self.values = self._variables.values
         # Which tensor the initializer of a variable assigns.
@@ -160,7 +164,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self._variables.make_all()
 
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
 

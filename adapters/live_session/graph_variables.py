@@ -43,11 +43,21 @@ class GraphVariables:
         self.handles: dict[str, ModelVariable] = {}
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
+        self._by_value: dict[str, ModelVariable] = {}
         self.are_made = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
         """What a checkpoint holds: `{name: variable}` of all that are not local."""
         return {n: v for n, v in self._known.items() if not v.local}
+
+    def of_value(self, tensor: Any) -> ModelVariable | None:
+        """The variable whose value a tensor of the graph is, or None."""
+        return self._by_value.get(tensor.name)
+
+    def names_of(self, eager: Any) -> list[str]:
+        """The names in the graph of those of some eager variables that it has."""
+        wanted = set(map(id, eager))
+        return [n for n, v in self._known.items() if id(v.eager) in wanted]
 
     def make(self, variable: ModelVariable) -> Any:
         """The graph variable for a variable of the model."""
@@ -83,6 +93,7 @@ class GraphVariables:
             ]
 
     def _add(self, names: Sequence[str]) -> None:
+        """Imports the ops of some variables into the graph."""
         # An import takes a quarter of the time of building op by op.
         definition = v1.GraphDef(versions=self._graph.graph_def_versions)
         for name in names:
@@ -99,8 +110,15 @@ class GraphVariables:
                 self._enter(name, *elements[first : first + len(_PARTS)])
 
     def _enter(
-        self, name: str, handle: Any, read: Any, value: Any, assign: Any, is_ready: Any
+        self,
+        name: str,
+        handle: tf.Tensor,
+        read: tf.Tensor,
+        value: tf.Tensor,
+        assign: tf.Operation,
+        is_ready: tf.Tensor,
     ) -> None:
+        """Makes the graph variable of ops that were imported."""
         variable = self._known[name]
         first = components(variable.eager)[0]
         compat.private("copy_handle_data")(first.handle, handle)
@@ -123,6 +141,7 @@ class GraphVariables:
         )
         self.handles[name] = variable
         self.values[handle.name] = read
+        self._by_value[read.name] = variable
         self.self_assigns[assign.name] = value.name
 
 
@@ -174,14 +193,16 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             )
         )
 
-    def export_meta_graph(self, *args: Any, **kwargs: Any) -> Any:
+    def export_meta_graph(self, *args: object, **kwargs: object) -> Any:
         """See `Saver.export_meta_graph`; the graph is exported as it is now."""
         # A hook keeps its saver, so the default graph may be that of a later run.
         hiding = getattr(v1.get_default_graph(), "hiding_variables", None)
         with contextlib.nullcontext() if hiding is None else hiding():
             return super().export_meta_graph(*args, **kwargs)
 
-    def path_of(self, fetches: Any, feed_dict: Any) -> str | None:
+    def path_of(
+        self, fetches: object, feed_dict: Mapping[Any, Any] | None
+    ) -> str | None:
         """The path for a run that only saves the model; None for any other run."""
         names = self.saver_def
         if type(fetches) is not str or fetches != names.save_tensor_name:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.feeds import check_fetch
+from hookbridge import errors
+from hookbridge.adapters.live_session.feeds import check_fetch, mapper_of
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.part import SessionResources
+from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.ground import compat
 
 
 class Plan:
@@ -21,14 +21,13 @@ class Plan:
     def __init__(
         self,
         graph: LiveGraph,
-        fetches: Any,
+        fetches: object,
         feeds: Sequence[Any],
         resources: SessionResources,
     ) -> None:
         # Keeps the fetched objects alive, since plans are found by their ids.
         self._given = fetches
-        with graph.as_default():
-            self._mapper = compat.private("FetchMapper").for_fetch(fetches)
+        self._mapper = mapper_of(graph, fetches)
         self._fetches = [_value_of(graph, f) for f in self._mapper.unique_fetches()]
         self._fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self._fed
@@ -69,10 +68,10 @@ class Plan:
         return self._mapper.build_results(flat)
 
 
-def _value_of(graph: LiveGraph, fetch: Any) -> Any:
+def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
     """The element to fetch: for a variable its value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
-        raise ValueError(f"{fetch} is not an element of this graph.")
+        raise errors.RunArgumentsError(f"{fetch} is not an element of this graph.")
     fetch = graph.values.get(fetch.name, fetch)
     check_fetch(fetch, "live session")
     return fetch

@@ -16,7 +16,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.live_session.closure import Closure
-from hookbridge.adapters.live_session.part import Part, SessionResources, compiled
+from hookbridge.adapters.live_session.imported_ops import (
+    ImportedOps,
+    SessionResources,
+    compiled,
+)
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -42,9 +46,9 @@ class SessionProgram:
             [*(t.name for t in self.tensors), *(op.name for op in roots)]
         )
         inputs = sorted({t.name for op in closure.after for t in op.inputs})
-        self._after = Part(graph, closure.after, outputs, resources)
+        self._after = ImportedOps(graph, closure.after, outputs, resources)
         outputs.update(dict.fromkeys(inputs))
-        self._before = Part(graph, closure.before, outputs, resources)
+        self._before = ImportedOps(graph, closure.before, outputs, resources)
         self._concrete: Any = None
         # Whether it uses variables, queues and so on of hooks. They end with the
         # session, and so do its functions.
@@ -117,9 +121,10 @@ class SessionProgram:
         return list(self._concrete(*arguments))
 
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
+        """Traces both halves as one function, which takes the step's tensors too."""
         count = len(self.feeds)
 
-        def body(*args: Any) -> list[Any]:
+        def body(*args: tf.Tensor) -> list[Any]:
             early = self.build_before(args[:count])
             return self.build_after(early, dict(zip(names, args[count:], strict=True)))
 
@@ -140,7 +145,7 @@ class SplitProgram:
         self._before = compiled(self._build_before)
         self._after = compiled(self._build_after)
 
-    def _build_before(self, feeds: Any) -> list[Any]:
+    def _build_before(self, feeds: Sequence[tf.Tensor]) -> list[Any]:
         early = {
             n: v
             for n, v in self._program.build_before(feeds).items()
@@ -149,7 +154,9 @@ class SplitProgram:
         self._names = list(early)
         return list(early.values())
 
-    def _build_after(self, early: Any, values: Any) -> list[Any]:
+    def _build_after(
+        self, early: Sequence[tf.Tensor], values: Sequence[tf.Tensor]
+    ) -> list[Any]:
         everything = dict(zip(self._names, early, strict=True))
         return self._program.build_after(
             {**self._program.handles(), **everything},

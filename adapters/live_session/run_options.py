@@ -56,6 +56,7 @@ def applied(
 
 @contextlib.contextmanager
 def _deadline(milliseconds: int) -> Iterator[None]:
+    """A context that is cancelled when the time is over."""
     cancellation = compat.private("cancellation")
     manager = cancellation.CancellationManager()
     timer = threading.Timer(milliseconds / 1000, manager.start_cancel)
@@ -113,7 +114,7 @@ def _step_stats(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
                 _add_plane(metadata.step_stats, plane)
 
 
-def _add_plane(step_stats: Any, plane: Any) -> None:
+def _add_plane(step_stats: tf.compat.v1.StepStats, plane: Any) -> None:
     """Adds the ops of one profiler plane as one device."""
     device = plane.name.removeprefix("/host:").removeprefix("/device:")
     device = "CPU:0" if device == "CPU" else device

@@ -12,7 +12,7 @@ from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.graph_variables import save
-from hookbridge.adapters.live_session.part import SessionResources
+from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground import compat, structures
@@ -96,7 +96,10 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return self._execute(plan, fed, options, run_metadata)
 
     def _path_of_save(
-        self, fetches: Any, feeds: Any, options: tf.compat.v1.RunOptions | None
+        self,
+        fetches: object,
+        feeds: Mapping[Any, Any] | None,
+        options: tf.compat.v1.RunOptions | None,
     ) -> str | None:
         """Where a run only saves the model: the path; None for any other run."""
         saver = self._live_graph.saver
@@ -104,7 +107,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return None
         return saver.path_of(fetches, feeds)
 
-    def _plan_of(self, fetches: Any, fed: Sequence[tf.Tensor]) -> Plan:
+    def _plan_of(self, fetches: object, fed: Sequence[tf.Tensor]) -> Plan:
         """The plan for a structure of fetches and a set of fed tensors."""
         key = (_key(fetches), tuple(tensor.name for tensor in fed))
         plan: Plan | None = self._plans.get(key)
@@ -113,7 +116,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             self._plans.add(key, plan)
         return plan
 
-    def is_loop_step(self, fetches: Any) -> bool:
+    def is_loop_step(self, fetches: object) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop."""
         # Keras gets the loop's own fetches from the step itself. So only the fetches of
         # hooks have to become numpy arrays.
@@ -121,12 +124,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 
     def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+        self,
+        fetches: object,
+        feed_list: Sequence[tf.Tensor] | None = None,
+        accept_options: bool = False,
     ) -> Callable[..., Any]:
         """A function that runs `fetches`; see `tf.compat.v1.Session.make_callable`."""
         keys = list(feed_list or ())
 
-        def call(*values: Any, **config: Any) -> Any:
+        def call(*values: object, **config: Any) -> Any:
             if len(values) != len(keys):
                 raise ValueError(
                     f"Expected {len(keys)} values, one for each of `feed_list`; "
@@ -139,7 +145,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
         return call
 
-    def partial_run_setup(self, *args: Any, **kwargs: Any) -> Any:
+    def partial_run_setup(self, *args: object, **kwargs: object) -> Any:
         """Refused, as `partial_run`."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which a "
@@ -167,6 +173,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: tf.compat.v1.RunOptions | None,
         metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
+        """Runs a plan, with the work on variables that it needs before and after."""
         step = self._global_step.value
         program = plan.program
         values: list[Any] = []
@@ -193,6 +200,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan.build_results(step, fed, values)
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
+        """The step tensors that a run without a step reads: those of the last step."""
         names = program.closure.step_tensors
         self.read_last.update(self._live_graph.step_tensors[n].key for n in names)
         try:
@@ -206,6 +214,17 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 see="live session",
             ) from e
 
+    def takes(self, request: Any) -> bool:
+        """Whether what a hook returned from `before_run` can be fetched and fed."""
+        if request is None:
+            return True
+        try:
+            feeds.mapper_of(self._live_graph, request.fetches)
+            self._feeds(request.feed_dict or {})
+        except (errors.UnknownTensorError, errors.RunArgumentsError):
+            return False
+        return True
+
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         graph = self._live_graph
         pairs = {
@@ -216,7 +235,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return [pairs[name] for name in sorted(pairs)]
 
 
-def _key(fetches: Any) -> Any:
+def _key(fetches: object) -> Any:
     try:
         return structures.structure_key(fetches)
     except structures.UnknownStructureError:

@@ -41,6 +41,11 @@ class StepNames:
         self._layers = frozenset([model_name, *layers])
         self.is_eager = False  # then nothing is traced
         self.of_rows: set[str] = set()  # keys of gradients that hold some rows only
+        # The ids of those variables of learning rates that the step reads; None for a
+        # step that does not train or has not run.
+        self.rates_read: set[int] | None = None
+        # Names of learning rates of which none is that of the step.
+        self.rates: list[str] = []
         self.loop_keys: dict[str, str] = {}  # of what a session loop would fetch
         self._short: dict[str, StepTensor] = {}
         self._traced: dict[str, StepTensor] = {}
@@ -133,6 +138,13 @@ class StepNames:
     ) -> errors.UnknownTensorError:
         """The error for a name that nothing has; `others` are further names."""
         full = name if ":" in name else f"{name}:0"
+        if full == "learning_rate:0":
+            rates = ", ".join(f"`{rate}`" for rate in self.rates)
+            return errors.UnknownTensorError(
+                f"{e.args[0]} `learning_rate:0` is the learning rate of "
+                "`model.optimizer`, and the step does not read one. The rates of "
+                f"constant value that it reads: {rates or 'none'}."
+            )
         near = nearest(full, [*others, *self._short, *self._plain])
         names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
         return errors.UnknownTensorError(

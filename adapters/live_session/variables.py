@@ -15,7 +15,9 @@ from hookbridge.ground.protocols import KerasModel
 class ModelVariable:
     """One variable of the model: its eager object and its name in the graph."""
 
-    def __init__(self, eager: Any, name: str, *, trainable: bool, local: bool) -> None:
+    def __init__(
+        self, eager: tf.Variable, name: str, *, trainable: bool, local: bool
+    ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
@@ -56,7 +58,7 @@ class ModelVariable:
             other.assign(first.read_value())
 
 
-def components(eager: Any) -> tuple[Any, ...]:
+def components(eager: tf.Variable) -> tuple[Any, ...]:
     """The variables of all replicas; the variable itself if it has none."""
     values = getattr(eager, "values", None)
     return tuple(values) if isinstance(values, tuple) else (eager,)
@@ -90,7 +92,27 @@ def learning_rate_variable(optimizer: Any) -> Any:
     if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
         rate = getattr(inner, "lr", None)
     rate = tf_variable(rate)
-    return rate if isinstance(rate, tf.Variable) else None
+    if not isinstance(rate, tf.Variable):
+        return None
+    # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
+    return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
+
+
+def _optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
+    """The optimizers of a model with their names, without those within others."""
+    optimizer = getattr(model, "optimizer", None)
+    # Those of a GAN, say, are attributes that only its own `train_step` knows.
+    others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
+    return [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
+
+
+def learning_rates(model: KerasModel) -> list[Any]:
+    """The `tf.Variable`s of the constant rates that a step of the model may read."""
+    optimizers = [optimizer for _, optimizer in _optimizers_of(model)]
+    for optimizer in list(optimizers):
+        optimizers += getattr(optimizer, "optimizers", ())
+    rates = {id(rate): rate for rate in map(learning_rate_variable, optimizers)}
+    return [rate for rate in rates.values() if rate is not None]
 
 
 def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
@@ -107,11 +129,9 @@ def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
 
 def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
     """The variables of all optimizers of a model, with their names."""
-    optimizer = getattr(model, "optimizer", None)
-    # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
-    optimizers = [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
-    return [pair for one in optimizers for pair in _optimizer_variables(*one)]
+    return [
+        pair for one in _optimizers_of(model) for pair in _optimizer_variables(*one)
+    ]
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:

@@ -105,6 +105,7 @@ class Agreement:
         return here >= self._last_point
 
     def _ask(self, here: int) -> None:
+        """Asks all others for their next points; the latest of all is the last one."""
         with self._lock:
             self._is_asked = True
         try:
@@ -120,6 +121,7 @@ class Agreement:
             self._last_point = here
 
     def _answer(self) -> None:
+        """Waits until another process asks, and tells it this one's next point."""
         try:
             if self._board.read(f"asked/{self._me}") == _LEFT:
                 return

@@ -10,6 +10,7 @@ import weakref
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
+from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
 from hookbridge.ground.cluster import ClusterConfig
@@ -73,6 +74,8 @@ class EndTogether(any_flavour.AnyFlavour):
         assert self._agreement is not None
         wants_end = bool(self._model.stop_training)
         ends = self._agreement.ends_here(wants_end)
+        if ends and not wants_end:
+            HookedLoop.note_stop_of(self._model)
         if ends != wants_end:
             assign(self._model, stop_training=ends)
 

@@ -48,7 +48,7 @@ class WorkerStep(StepPart):
         return guest.item
 
     def members(self, hooks: Sequence[Hook]) -> list[Hook]:
-        later = LaterStop(lambda: self._loop.mode == "train", self.stop)
+        later = LaterStop(lambda: self._loop.mode == "train", self._loop.stop)
         return [*super().members(hooks), later]
 
     @property

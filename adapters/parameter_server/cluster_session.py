@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
+from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Hook
 
@@ -56,11 +57,12 @@ class ClusterSession(LiveSession):
 
     def _execute(
         self,
-        plan: Any,
+        plan: Plan,
         feeds: Sequence[tuple[Any, Any]],
         options: tf.compat.v1.RunOptions | None,
         metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
+        """See `LiveSession`; waits for all steps where it needs one moment."""
         closure = plan.program.closure
         others = closure.handles - {self._live_graph.global_step_name}
         if plan.reads_step and others and not closure.runs_step:
@@ -82,8 +84,10 @@ class ShieldedHook(HookWithoutEnd):
 def _shielded(
     method: Callable[..., Any], note_lost: Callable[[], None]
 ) -> Callable[..., Any]:
+    """A hook's method whose errors of the cluster pass `MonitoredSession`."""
+
     @functools.wraps(method)
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         try:
             return method(*args)
         except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:

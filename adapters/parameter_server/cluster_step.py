@@ -89,6 +89,7 @@ class ClusterStep(StepPart):
         ]
 
     def _function_of(self, source: StepSource) -> ScheduledStep | None:
+        """What schedules the steps of a loop; None where no hook takes part."""
         if source.mode is TRAIN:
             return ScheduledStep(source)
         hooks = self._loop.hooks
@@ -116,6 +117,10 @@ class ClusterStep(StepPart):
     def make_alone(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
         loop, scheduler = self._loop, self._scheduler
+        if any(each.has_saved for each in loop.states):
+            # What callbacks do in a step with a checkpoint comes before the next step.
+            self.events.flush()
+            loop.settle()
         scheduler.prepare(self._installation.step, args)
         try:
             value = scheduler.schedule()
@@ -162,7 +167,7 @@ class ClusterStep(StepPart):
 
     def _stop_if_preempted(self) -> None:
         if PREEMPTED.is_set():
-            self.stop()
+            self._loop.stop()
 
     def stop(self) -> None:
         assign(self._model, stop_training=True)
@@ -201,7 +206,7 @@ class ClusterStep(StepPart):
             self._loop.fail()
             raise
         if self.events.stop_asked:
-            self.stop()
+            self._loop.stop()
 
     def flush(self) -> None:
         self.events.flush()

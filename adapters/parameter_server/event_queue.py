@@ -66,7 +66,7 @@ class EventQueue:
         self._limits.append(self._default if max_lag is None else max_lag)
         self.max_lag = min(self._limits)
 
-    def note_scheduled(self, value: Any) -> None:
+    def note_scheduled(self, value: object) -> None:
         """Counts a step or batch; the same one again changes nothing."""
         if value is not self._latest:
             self._latest = value
@@ -83,6 +83,7 @@ class EventQueue:
             self._guard(lambda: self._drain(bound))
 
     def _drain(self, max_lag: int) -> None:
+        """Delivers events until the first one that may wait on."""
         self._is_delivering = True
         try:
             while self._events:

@@ -71,6 +71,7 @@ def end_with_threads(strategy: Any) -> None:
 
 
 def _end_all(exit_threads: ExitThreads) -> None:
+    """Ends the threads of all coordinators, then the process with its code."""
     deadline = time.monotonic() + (0.5 if PREEMPTED.gave_up else EXIT_SECS)
     clusters = [
         cluster

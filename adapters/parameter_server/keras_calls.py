@@ -29,7 +29,7 @@ def cached_reads(model: KerasModel) -> AbstractContextManager[None]:
             value = read()
         return value
 
-    def assign_and_forget(*args: Any, **kwargs: Any) -> Any:
+    def assign_and_forget(*args: object, **kwargs: object) -> Any:
         nonlocal value
         value = MISSING
         return assign(*args, **kwargs)

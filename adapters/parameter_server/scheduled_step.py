@@ -17,14 +17,16 @@ from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.live_session.part import compiled
+from hookbridge.adapters.live_session.imported_ops import compiled
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
-from hookbridge.ground.protocols import AnyFunction
+from hookbridge.ground.protocols import AnyFunction, Arguments
 
 
 class ScheduledStep:
     """Makes the variants of a model's training step and schedules them."""
+
+    filed = None  # the model keeps nothing after the run
 
     def __init__(self, source: StepSource) -> None:
         model = source.model
@@ -33,16 +35,18 @@ class ScheduledStep:
         self.names = names_for(model)
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
-        self._own: Any = None
+        self._untapped: Any = None
 
-    def own(self, *args: Any) -> Any:
+    def inside(self, *args: object) -> Any:
         """Keras's own function, which a loop inside this one calls."""
         # It is made in the first call, since validation does not call it.
-        if self._own is None:
-            self._own = self._source.function_with(self._source.method, is_filed=False)
-        return self._own(*args)
+        if self._untapped is None:
+            self._untapped = self._source.function_with(
+                self._source.method, is_filed=False
+            )
+        return self._untapped(*args)
 
-    def discover(self, *args: Any) -> None:
+    def discover(self, *args: object) -> None:
         """Traces the step without running it and fills the catalogue."""
         function, tap = self._keras_function(())
         with tap.tracing():
@@ -54,12 +58,12 @@ class ScheduledStep:
         return self._source.function_with(tap, is_filed=False), tap
 
     def _scheduled_by(
-        self, function: AnyFunction, args: Any
+        self, function: AnyFunction, args: Arguments
     ) -> tuple[Any, tuple[Any, ...]]:
         """The function that Keras's function would schedule, and its arguments."""
         calls: list[tuple[Any, tuple[Any, ...]]] = []
 
-        def schedule(fn: Any, args: Any = None, kwargs: Any = None) -> None:
+        def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:
             calls.append((fn, tuple(args or ())))
 
         with patching.patched(self._coordinator, schedule=schedule):
@@ -90,16 +94,24 @@ class ScheduledStep:
     def _build(
         self, keys: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
     ) -> Callable[..., StepValue]:
+        """Makes the variant of the step for these taps and feeds."""
         self.names.check_fed(fed.tensors)
         function, tap = self._keras_function(keys)
         layout = Layout()
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}
+        if fed.other_rates:
+            raise errors.LiveSessionError(
+                "Only the rate of `model.optimizer`, `learning_rate:0`, can be fed "
+                "under `ParameterServerStrategy`. Set that of another optimizer as "
+                "`optimizer.learning_rate`.",
+                see="parameter servers",
+            )
         if fed.rate is not None:
             self._check_rate()
             of_key[SCHEDULED_RATE] = indices.index(fed.rate[1])
         count = len(indices)
 
-        def packed(inner: Any) -> Any:
+        def packed(inner: AnyFunction) -> Any:
             def step(*everything: Any) -> Any:
                 feeds, args = everything[:count], everything[count:]
                 tap.feed({key: feeds[index] for key, index in of_key.items()})
@@ -111,7 +123,7 @@ class ScheduledStep:
         concrete: Any = None
         traced_for: weakref.ref[Any] | None = None
 
-        def call(args: Any, feeds: Sequence[Any]) -> StepValue:
+        def call(args: Arguments, feeds: Sequence[Any]) -> StepValue:
             nonlocal whole, concrete, traced_for
             if traced_for is None or traced_for() is not args[0]:
                 with tap.tracing():

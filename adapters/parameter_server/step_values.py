@@ -27,7 +27,7 @@ class Layout:
         self._shapes: list[Any] = []
         self._groups: list[list[int]] = []  # the numbers of the outputs in each vector
 
-    def pack(self, outputs: Any) -> list[Any]:
+    def pack(self, outputs: object) -> list[Any]:
         """Joins a structure of tensors; called in the function being traced."""
         flat = tf.nest.flatten(outputs, expand_composites=True)
         tensors = [tf.convert_to_tensor(each) for each in flat]
@@ -143,7 +143,7 @@ class ForeignLogs:
         return self._python
 
 
-def to_python(logs: Any) -> Any:
+def to_python(logs: object) -> Any:
     """Logs as Keras gives them to callbacks: scalars as Python numbers."""
     if isinstance(logs, Mapping):
         return {key: to_python(value) for key, value in logs.items()}

@@ -71,6 +71,15 @@ def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
     return entries
 
 
+def is_saved(variable: Any) -> bool:
+    """Whether a saver of the variable's graph writes it."""
+    graph = variable.graph
+    savers = graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
+    names = [s.saver_def.save_tensor_name for s in savers if s.saver_def is not None]
+    saves = [graph.as_graph_element(name).op for name in names]
+    return graph_ops.handle_op(variable) in graph_ops.ancestors(saves)
+
+
 def write(prefix: str, values: Mapping[Entry, Any]) -> str:
     """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores."""
     entries = sorted(values)

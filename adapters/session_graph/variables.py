@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,55 @@ from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.ground.cluster import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
+
+
+class _HeldBack:
+    """What `write` has set in a session and no checkpoint of it is to have."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        # By id: variables that have been set, and their values before that.
+        self.before: dict[int, tuple[Any, Any]] = {}
+
+    def note(self, session: Any, variables: Sequence[Any]) -> None:
+        """Called before variables are set."""
+        if not self.is_on:
+            for each in variables:  # what is set now is for checkpoints too
+                self.before.pop(id(each), None)
+            return
+        new = [each for each in variables if id(each) not in self.before]
+        for each, value in zip(new, read(session, new), strict=True):
+            self.before[id(each)] = (each, value)
+
+
+@contextlib.contextmanager
+def held_back(session: Any) -> Iterator[None]:
+    """A context in which `write` sets what no checkpoint of the session is to have."""
+    held = _held_back.setdefault(session, _HeldBack())
+    held.is_on = True
+    try:
+        yield
+    finally:
+        held.is_on = False
+
+
+@contextlib.contextmanager
+def as_saved(session: Any) -> Iterator[None]:
+    """A context in which variables have the values that checkpoints are to have."""
+    held = _held_back.get(session)
+    pairs = [] if held is None else list(held.before.values())
+    now = read(session, [variable for variable, _ in pairs])
+    _assign(session, pairs)
+    try:
+        yield
+    finally:
+        present = [(v, value) for (v, _), value in zip(pairs, now, strict=True)]
+        _assign(session, present)
 
 
 def writes(session: Any) -> int:
-    """How many times `write` has set variables of a session."""
+    """How many times `write` has set what checkpoints of a session are to have."""
     return _writes.get(session, 0)
 
 
@@ -34,12 +80,26 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
+    own = [pair for pair in pairs if not _is_left_alone(pair[0])]
+    held = _held_back.get(session)
+    if held is not None:
+        held.note(session, [variable for variable, _ in own])
+    _assign(session, own)
+    if own and not (held is not None and held.is_on):
+        _writes[session] = writes(session) + 1
+
+
+def _is_left_alone(variable: Any) -> bool:
+    """Whether this process is a worker, and the variable on a parameter server."""
+    is_elsewhere = task_of() == "worker" and "/job:ps" in (variable.device or "")
+    if is_elsewhere:
+        _say_left_alone(variable.op.name)
+    return is_elsewhere
+
+
+def _assign(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
-    shared_elsewhere = task_of() == "worker"
     for variable, value in pairs:
-        if shared_elsewhere and "/job:ps" in (variable.device or ""):
-            _say_left_alone(variable.op.name)
-            continue
         initializer = variable.initializer
         source = initializer.inputs[1]
         array = np.asarray(value, variable.dtype.base_dtype.as_numpy_dtype)
@@ -58,8 +118,6 @@ def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
             rounds.append(([initializer], {source.name: array}))
     for ops, feeds in rounds:
         session.run(ops, feeds)
-    if rounds:
-        _writes[session] = writes(session) + 1
 
 
 @functools.cache

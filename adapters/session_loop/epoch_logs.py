@@ -35,7 +35,7 @@ class EpochLogs:
         """Forgets the last epoch; `state` is of an interrupted one that goes on."""
         sums = (state and state.sums) or {}
         for key in self._means:
-            self._means[key] = RunningMean(*sums.get(key, ()))
+            self._means[key] = RunningMean(*map(np.float32, sums.get(key, ())))
         self.current = {}
         if self._streaming:
             self._streaming.write(session, state.metrics if state else {})
@@ -70,7 +70,7 @@ class EpochLogs:
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
         """Takes the values of one step; returns the means so far."""
         fetched = fetched or {}
-        size = float(fetched.get(SIZE, 1.0))
+        size = np.float32(fetched.get(SIZE, 1.0))
         logs = {}
         for source in self._sources:
             if source.key not in fetched:

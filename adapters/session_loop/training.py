@@ -12,6 +12,7 @@ from absl import logging
 from hookbridge.adapters.guests.outside import OutsideVariables
 from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import rates
+from hookbridge.adapters.live_model.rate import OverriddenRates
 from hookbridge.adapters.session_graph import estimator_stack, learning_rate
 from hookbridge.adapters.session_graph import logs as log_sources
 from hookbridge.adapters.session_graph import variables as session_variables
@@ -26,6 +27,7 @@ from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.state.moments import Ending
 
 
 class Phase(enum.Enum):
@@ -113,7 +115,7 @@ class TrainRun(SessionRun):
         super().enter(member, session, coord)
 
     def _stop_feeding(self) -> None:
-        self._feeds = rates.OverriddenRates()
+        self._feeds = OverriddenRates()
 
     @property
     def in_step(self) -> bool:
@@ -146,10 +148,11 @@ class TrainRun(SessionRun):
         self.started = True
         self._batch_begin = bool(self.calls["on_train_batch_begin"])
         self._batch_end = bool(self.calls["on_train_batch_end"])
+        chosen = self._state.choose(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
         self._outside = OutsideVariables(self.called, link.weights.trainable, link.owns)
-        self._restored()
+        self._restored(chosen if chosen != self.step else None)
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
@@ -168,12 +171,13 @@ class TrainRun(SessionRun):
         self._epochs.go_on_from(state, self.step, session, went_back=went_back)
         self._state.keeper.ready(self._state)
 
-    def _restored(self) -> None:
+    def _restored(self, step: int | None) -> None:
         """Sets the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
-        if epoch is not None and self._counter.variable is not None:
+        if step is None and epoch is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
             step = epoch * (self.config.steps_per_epoch or 0)
+        if step is not None and self._counter.variable is not None:
             session_variables.write(self.session, [(self._counter.variable, step)])
         self._read_step()
 
@@ -324,26 +328,28 @@ class TrainRun(SessionRun):
 
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
-        data_ended = self._phase is _OPEN
-        stopped = self._callback_stops or data_ended or self._phase is _WAIT
+        data_ended, waits = self._phase is _OPEN, self._phase is _WAIT
+        by_callback = self._callback_stops
         if self._coord.should_stop() and not (data_ended or self._epochs_are_over):
             self._note_stop()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
         if data_ended:
             self._read_step()
-        partial = self._clock.is_open and self._clock.batches > 0
-        short = self._clock.falls_short(self.step, self.config.epochs)
-        if (short or partial) and not stopped:
-            # The next run goes on as if this one had not ended.
-            self._state.part.freeze()
-        if partial:
-            self._end_epoch()
-            if data_ended:
-                self._clock.shift(self.step)
-        elif self._clock.is_open and data_ended:
-            # The epoch began, but there was no data: the next run begins it again.
+        clock = self._clock
+        partial = clock.is_open and clock.batches > 0
+        if clock.is_open and not partial and (data_ended or waits):
+            # The epoch began, but had no step: the next run begins it again.
             self.model.live_link.rates.undo_epoch()
+        left = clock.falls_short(self.step, self.config.epochs)
+        with self._state.ending(Ending(partial, left, data_ended, by_callback)):
+            if partial:
+                self._end_epoch()
+                if data_ended:
+                    clock.shift(self.step)
+            self._finish_training()
+
+    def _finish_training(self) -> None:
         if self._without_update:
             logging.warning(
                 "hookbridge: %d runs ended no batch, since they moved no global step: "
@@ -353,7 +359,6 @@ class TrainRun(SessionRun):
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
         self._check_outside()
-        self._state.keeper.end(self._state, cut_short=short and not stopped)
 
     def _end_epoch(self) -> None:
         # A run between two steps is not missing after a single step.

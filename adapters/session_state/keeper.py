@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+import functools
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from absl import logging
@@ -12,7 +13,10 @@ from absl import logging
 from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
+from hookbridge.adapters.state.backups import Backup, newer_than
+from hookbridge.adapters.state.backups import of as backups_of
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
+from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground.cluster import ClusterConfig, task_of
 
 # A keeper lives as long as a run or a saver holds it, and holds its callbacks.
@@ -22,25 +26,6 @@ _KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
 _KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
     weakref.WeakValueDictionary()
 )
-
-
-@dataclasses.dataclass
-class _Checkpoint:
-    """A checkpoint of the present step."""
-
-    prefix: str  # its path without suffix
-    session: Any = None  # the raw one that it was saved in, if in this process
-    again: Callable[[], Any] = lambda: None
-    writes: int = 0  # how many times callbacks had set variables until then
-
-    def follow(self, session: Any) -> None:
-        """Writes it once more if callbacks have set variables since."""
-        if self.session is None or self.session is not session:
-            return  # its session was lost
-        writes = session_variables.writes(session)
-        if writes != self.writes:
-            self.writes = writes
-            self.again()
 
 
 class StateKeeper:
@@ -70,10 +55,11 @@ class StateKeeper:
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
         self._found: Saved | None = None
+        self._backup: Backup | None = None  # what the session goes on from, if any
         # Checkpoints whose state has to wait: for the events of their step, or until
         # all callbacks know the session; and those of the last step that has some.
-        self._late: list[_Checkpoint] = []
-        self._done: tuple[int, list[_Checkpoint]] = (-1, [])
+        self._late: list[Checkpoint] = []
+        self._done: tuple[int, list[Checkpoint]] = (-1, [])
 
     @property
     def is_closed(self) -> bool:
@@ -87,6 +73,21 @@ class StateKeeper:
             self._session, self._late, self._done = None, [], (-1, [])
             self._groups.clear()
         self._groups.append(group)
+
+    def choose(self, session: Any, step: int, backups: Sequence[Backup]) -> int:
+        """Before `on_train_begin`, in which callbacks may restore a backup.
+
+        Returns the step at which the training goes on, by the newer one of checkpoint
+        and backup.
+        """
+        checkpoint = self._saves.restored_from(session)
+        if checkpoint is None or self._worker is not None:
+            return step
+        newer = newer_than(checkpoint, step, backups, self._files)
+        if newer is None:
+            return step
+        self._backup, step = newer
+        return step
 
     def restore(self, session: Any, *, went_back: bool) -> Saved | None:
         """What callbacks have to go on from in a new session, if anything."""
@@ -116,6 +117,9 @@ class StateKeeper:
             )
         restored = self._saves.restored_from(self._session)
         prefix = restored if worker is None else worker.newest()
+        backup, self._backup = self._backup, None
+        if backup is not None:
+            prefix = backup.prefix
         if prefix is None:
             return None
         # A worker without a state of its own takes over the chief's.
@@ -153,24 +157,24 @@ class StateKeeper:
                     note_ended(group.part.callbacks, prefix, self._step)
 
     def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
-        """A checkpoint was written; see `_Checkpoint`."""
+        """A checkpoint was written; `again` does so once more."""
         if not self._is_kept or self._worker is not None:
             return
-        writes = session_variables.writes(session)
-        checkpoint = _Checkpoint(prefix, session, again, writes)
+        mark = functools.partial(session_variables.writes, session)
+        checkpoint = Checkpoint(prefix, session, mark, again)
         if self._must_wait(session):
             self._late.append(checkpoint)
         else:
             self._note_done([checkpoint])
 
-    def _note_done(self, checkpoints: list[_Checkpoint]) -> None:
+    def _note_done(self, checkpoints: list[Checkpoint]) -> None:
         step, others = self._done
         if step == self._step:
             prefixes = [each.prefix for each in checkpoints]
             checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
         self._done = (self._step, checkpoints)
 
-    def _save(self, checkpoints: list[_Checkpoint]) -> None:
+    def _save(self, checkpoints: list[Checkpoint]) -> None:
         if checkpoints:
             for each in checkpoints:
                 self._files.save(each.prefix, self._step)
@@ -179,7 +183,7 @@ class StateKeeper:
     def step_is_over(self) -> None:
         """All callbacks of a group had their events of a step."""
         if self._worker is not None and (prefix := self._worker.new()) is not None:
-            self._late.append(_Checkpoint(prefix))
+            self._late.append(Checkpoint(prefix))
         if self._late:
             self._set_groups([group for group in self._groups if group.is_ready])
             if not self._must_wait(self._session):
@@ -190,6 +194,11 @@ class StateKeeper:
                 # An error may end the step before the other groups have its events.
                 for each in self._late:
                     self._files.save(each.prefix, self._step)
+        if self._worker is None and not self._must_wait(self._session):
+            for group in self._groups:
+                for backup in group.backups:
+                    if backup.is_new():
+                        self._files.save(backup.prefix, self._step)
 
     def events_came(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
@@ -199,22 +208,20 @@ class StateKeeper:
                 group.part.add_later_events()
             self._save(done)
 
-    def end(self, group: RunState, *, cut_short: bool) -> None:
+    def end(self, group: RunState) -> None:
         """After `on_train_end` of a group: saves what had to wait.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
         state that the callbacks have then: savers are followed until the session
-        closes. With `cut_short` another run goes on from the last checkpoint as if none
-        had ended, so it stays without variables that `on_train_end` set.
+        closes.
         """
         group.is_over = True
         group.part.note_end()
-        must_follow = bool(self._late)
-        if not must_follow or not self._must_wait(self._session):
+        if not self._late or not self._must_wait(self._session):
             step, done = self._done
             late, self._late = self._late + (done if step == self._step else []), []
             self._save(late)
-            if late and (must_follow or not cut_short):
+            if late:
                 self._follow()
         if self._done[1]:
             prefix = self._done[1][-1].prefix
@@ -223,7 +230,8 @@ class StateKeeper:
 
     def _follow(self) -> None:
         for each in self._done[1]:
-            each.follow(self._session)
+            if each.session is self._session:  # neither lost nor of another process
+                each.follow()
 
 
 class RunState:
@@ -234,6 +242,7 @@ class RunState:
     ) -> None:
         self.run = run  # a `TrainRun`
         self.part = Part(callbacks, lambda: run.loop_state().document())
+        self.backups: list[Backup] = []
         self.is_ready = False  # whether they go on in the present session
         self.is_over = False  # whether they had `on_train_end`
         reference = _KEEPERS.get(graph)
@@ -243,6 +252,21 @@ class RunState:
             _KEEPERS[graph] = weakref.ref(keeper)
         self.keeper = keeper
         keeper.join(self)
+
+    def choose(self, session: Any, step: int) -> int:
+        """See `StateKeeper.choose`."""
+        self.backups = backups_of(self.part.callbacks)
+        return self.keeper.choose(session, step, self.backups)
+
+    @contextlib.contextmanager
+    def ending(self, ending: Ending) -> Iterator[None]:
+        """Around the last events of a run; see `moments`."""
+        with contextlib.ExitStack() as stack:
+            if ending.is_early:
+                self.part.freeze()
+                stack.enter_context(session_variables.held_back(self.run.session))
+            yield
+        self.keeper.end(self)
 
     def begin(self) -> None:
         """After `on_train_begin`."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.session_graph import variables as session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.ground.patching import InstanceMethods
 
@@ -70,12 +71,14 @@ class Saves:
                 # A worker that joins later looks for its state beside the new one.
                 storage.carry_over(restored, prefix)
             self._saving(sess, prefix)
-            path = save(sess, save_path, global_step, *args, **kw)
+
+            def write() -> Any:
+                with session_variables.as_saved(sess):
+                    return save(sess, save_path, global_step, *args, **kw)
+
+            path = write()
             if path:
-                again = functools.partial(
-                    save, sess, save_path, global_step, *args, **kw
-                )
-                self._saved(sess, path, again)
+                self._saved(sess, path, write)
             return path
 
         methods = {"restore": followed_restore, "save": followed_save}

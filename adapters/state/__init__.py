@@ -1,5 +1,6 @@
 """The state of callbacks as files beside a checkpoint, for both loops.
 
-Read `files`, then `identity` and `matching` (whose state it is), `attributes` (what is
-state), `document` (the form of the files), `codec` and `storage`.
+Read `moments` (when it is written), `files`, `identity` and `matching` (whose state it
+is), `attributes` (what is state), `document` (the form of the files), `codec` and
+`storage`. `backups` is for those of `BackupAndRestore`.
 """

@@ -166,9 +166,20 @@ class CallbackState:
         loops = [loop for _, loop in states if loop is not None]
         document.write(prefix, self._name, Document(step, entries, loops))
 
+    def path_of(self, prefix: str) -> str:
+        """Where the state of a checkpoint is."""
+        return storage.json_path(prefix, self._name)
+
     def exists(self, prefix: str) -> bool:
         """Whether a checkpoint has this state."""
-        return bool(tf.io.gfile.exists(storage.json_path(prefix, self._name)))
+        return bool(tf.io.gfile.exists(self.path_of(prefix)))
+
+    def step_of(self, prefix: str) -> int | None:
+        """The step of the state of a checkpoint; None if it cannot be read."""
+        try:
+            return document.read(prefix, self._name).step
+        except Exception:  # a damaged file may raise anything
+            return None
 
     def read(
         self,

@@ -6,20 +6,23 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
 
-SUMMARY = "Say what a program needs that TensorFlow lacks, and what is left to you."
+SUMMARY = "Say whether an old program runs, and which places need manual work."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
-    "Nothing is run and TensorFlow is not imported. Exit code 1 if something is left\n"
-    "to a person: neither `hookbridge run` nor `hookbridge migrate` takes it."
+    "Nothing is run and TensorFlow is not imported. Exit code 1 if a place needs\n"
+    "manual work: neither `hookbridge run` nor `hookbridge migrate` takes it."
 )
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("paths", "+")
+    parser.flag("details", False, "Show also the places that need no manual work.")
     parser.flag("format", "text", "How it is written.", ("text", "json"))
-    parser.flag("target", NEWEST, "The TensorFlow that the program shall run on.")
+    parser.flag(
+        "target", NEWEST, "The version of TensorFlow that the program is to run on."
+    )
 
 
 def run(values: Values) -> int:
@@ -28,5 +31,8 @@ def run(values: Values) -> int:
     from hookbridge.old_programs.scanning import doctor
 
     needs = doctor.diagnose(values.paths, values.target)
-    print(doctor.as_json(needs) if values.format == "json" else doctor.as_text(needs))
+    if values.format == "json":
+        print(doctor.as_json(needs))
+    else:
+        print(doctor.as_text(needs, details=values.details))
     return int(needs.left > 0)

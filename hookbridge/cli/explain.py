@@ -28,6 +28,8 @@ def define_flags(parser: Parser) -> None:
     parser.flag("loop", None, text, LOOPS)
     text = "Parameter servers of the training, with --loop."
     parser.flag("num_ps", 0, text, least=0)
+    text = "Show each event of each guest, and what it costs."
+    parser.flag("details", False, text)
     parser.flag("format", "text", "How the report is printed.", ("text", "json"))
 
 
@@ -43,8 +45,10 @@ def run(values: Values) -> int:
     from hookbridge.insight.explanation import explain
 
     report = explain(guests, host=host)
-    as_json = values.format == "json"
-    print(json.dumps(report.to_json(), indent=2) if as_json else report)
+    if values.format == "json":
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        print(report.details() if values.details else report)
     # A refused guest is bad input: its training would not begin.
     return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0
 

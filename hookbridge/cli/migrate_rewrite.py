@@ -35,16 +35,20 @@ def define_flags(parser: Parser) -> None:
     parser.argument("paths", "*")
     for name, text in FLAGS.items():
         parser.flag(name, False, text)
+    text = "Write everything into this new folder, and leave the files as they are."
+    parser.flag("to", "", text)
     parser.flag("only", [], "Apply these rules alone, by name.")
     parser.flag("skip", [], "Leave these rules out.")
-    parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
+    parser.flag(
+        "target", NEWEST, "The version of TensorFlow that the code is to run on."
+    )
 
 
 def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
     escape_unknown()
     if values.list_rules:
-        others = ("check", "write", "diff", "only", "skip")
+        others = ("check", "write", "to", "diff", "only", "skip")
         values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
@@ -55,8 +59,11 @@ def run(values: Values) -> int:
     if values.write:
         reason = "--check tells what a write would change"
         values.refuse(["check"], "--write", reason)
+    if values.to:
+        values.refuse(["check", "write"], "--to", "it leaves the files as they are")
     from hookbridge.old_programs.rewriting import files
 
+    copies = files.copy_to(values.to, values.paths) if values.to else {}
     counts: Counter[str] = Counter()
     failures: list[str] = []
     plan = []
@@ -71,9 +78,10 @@ def run(values: Values) -> int:
         if not done.result.changed:
             continue
         counts["changed"] += 1
+        done = files.moved(done, copies)
         plan.append(done)
         _show(os.fspath(done.path), done.result, values.diff)
-    if values.write:
+    if values.write or values.to:
         try:
             for path in files.write_all(plan):
                 counts["written"] += 1

@@ -16,7 +16,9 @@ def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("paths", "+")
     parser.flag("format", "text", "How the report is written.", FORMATS)
-    parser.flag("target", NEWEST, "The TensorFlow that the code shall run on.")
+    parser.flag(
+        "target", NEWEST, "The version of TensorFlow that the code is to run on."
+    )
     parser.flag("check", False, "Exit with 1 if anything is left to do.")
 
 

@@ -6,26 +6,32 @@ from typing import Any
 
 import numpy as np
 
+_ZERO = np.float32(0)
+
 
 class RunningMean:
     """A weighted mean that is updated step by step, in single precision.
 
     Keras keeps the loss of an epoch in a `Mean` metric of float32 weighted by the
-    batch size; the same arithmetic gives the same digits. Values are numbers, or
-    tensors of float32: nobody waits for these, and the mean is a tensor too.
+    batch size; the same arithmetic gives the same digits.
+
+    Args:
+      total: the sum so far, from which the mean goes on.
+      count: the weight so far. Both are of one kind with what `update` gets: numbers of
+        `np.float32`, or 0 for tensors of float32 with whole numbers as weights, which
+        are added up where they are: nobody waits for their values.
     """
 
     __slots__ = ("_count", "_total")
 
-    def __init__(self, total: float = 0.0, count: float = 0.0) -> None:
-        self._total: Any = np.float32(total)
-        self._count = np.float32(count)
+    def __init__(self, total: Any = _ZERO, count: Any = _ZERO) -> None:
+        self._total = total
+        self._count = count
 
-    def update(self, value: Any, weight: float = 1.0) -> Any:
+    def update(self, value: Any, weight: Any) -> Any:
         """Adds a value and returns the mean so far."""
-        number = np.float32(weight)
-        self._total = value * number + self._total
-        self._count += number
+        self._total = self._total + value * weight
+        self._count = self._count + weight
         return self._total / self._count if self._count else 0.0
 
     def state(self) -> tuple[float, float]:

@@ -38,12 +38,15 @@ class RestoreReport(NamedTuple):
         their values.
       unused: entries of the checkpoint that no variable took.
       mismatched: `{variable: reason}` where an entry exists but does not fit.
+      global_step: the step of the checkpoint, None if it has none. Divided by the
+        steps of an epoch it is the `initial_epoch` with which `fit` goes on.
     """
 
     restored: Mapping[str, str]
     kept: tuple[str, ...]
     unused: tuple[str, ...]
     mismatched: Mapping[str, str]
+    global_step: int | None = None
 
     def __str__(self) -> str:
         lines = [f"restored {len(self.restored)} variables"]
@@ -129,11 +132,13 @@ def restore(
         plan.append((variable, entry))
     unfit = {*unchanged, *mismatched}
     lost = [v.name for v in variables if id(v.eager) in weights and v.name in unfit]
+    step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
     report = RestoreReport(
         restored={v.name: entry for v, entry in plan},
         kept=tuple(unchanged),
         unused=tuple(sorted(set(shapes) - {e for _, e in plan} - set(_DERIVED))),
         mismatched=mismatched,
+        global_step=step,
     )
     if lost and must_restore_weights:
         raise errors.CheckpointMismatchError(
@@ -144,7 +149,6 @@ def restore(
     for variable, entry in plan:
         value = reader.get_tensor(entry)
         variable.eager.assign(converted(model, entry, value))
-    step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
     global_step.note(model, step)
     fit_states.note_restored(model, path)
     return report

@@ -59,6 +59,7 @@ class GuestReport(NamedTuple):
       role: which processes of a cluster call it; `hookbridge.set_role` changes that.
       runs_on: those processes in words, for this host.
       cost: what it adds to each step; empty for a refused guest.
+      lost: what a restart loses of what the guest wrote, and how it does not.
     """
 
     name: str
@@ -69,10 +70,13 @@ class GuestReport(NamedTuple):
     role: str
     runs_on: str
     cost: str = ""
+    lost: str = ""
 
 
 class Report(NamedTuple):
     """What a host does with each guest of a list; `print` it or read it.
+
+    It prints the verdict and a line for each guest; `details` has all events.
 
     Attributes:
       host: `"session"`, `"fit"` or `"parameter_server"`.
@@ -83,16 +87,38 @@ class Report(NamedTuple):
     guests: tuple[GuestReport, ...]
 
     def __str__(self) -> str:
+        refused = [each for each in self.guests if each.verdict == "refused"]
+        carried = [each for each in self.guests if each.verdict != "refused"]
+        if not self.guests:
+            return f"{HOSTS[self.host]}: no guests"
+        verdict = f"{len(refused)} of {len(self.guests)} guests refused"
+        if not refused:
+            verdict = f"all guests are carried ({len(carried)})"
+        lines = [f"{HOSTS[self.host]}: {verdict}"]
+        for guest in refused:
+            lines += [
+                f"  {guest.name} ({guest.kind}): refused",
+                *_reason(guest, "    "),
+            ]
+        for guest in carried:
+            role = "" if guest.role == "all" else f", role {guest.role!r}"
+            lines.append(f"  {guest.name} ({guest.kind}): {guest.verdict}{role}")
+            if guest.lost:
+                lines += _wrapped(f"at a restart {guest.lost}", "    ", 4)
+        more = "Events and costs: `.details()`, or `hookbridge explain --details`."
+        return "\n".join([*lines, more])
+
+    def details(self) -> str:
+        """The events of each guest with where they come from, its role and its cost."""
         lines = [f"Host: {HOSTS[self.host]}"]
         for guest in self.guests:
             lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
             lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
             if guest.cost:
                 lines += _wrapped(f"costs {guest.cost}", "  ", 4)
-            # The command that prints the page stays whole.
-            reason, see, command = guest.reason.partition("See `")
-            lines += _wrapped(reason, "  ", 2)
-            lines += [f"  {see}{command}"] if see else []
+            if guest.lost:
+                lines += _wrapped(f"at a restart {guest.lost}", "  ", 4)
+            lines += _reason(guest, "  ")
             width = max((len(e.event) for e in guest.events), default=0)
             for row in guest.events:
                 text = row.when
@@ -140,11 +166,7 @@ def explain(items: Any, host: Host = "session") -> Report:
 def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
-    runs_on = roles.MEANING[role]
-    if host == "parameter_server" and role != "evaluator":
-        runs_on = "the coordinator"
-    if host == "fit" and is_of_chief(guest):
-        runs_on += "; under `MultiWorkerMirroredStrategy`, the chief"
+    runs_on = _where_it_runs(guest, role, host)
     reason = _refusal(guest, host)
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)
@@ -152,19 +174,44 @@ def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
     is_late = host == "parameter_server" and (
         kind == "hook" or deferred.is_batch_level(guest)
     )
+    rows = _events(guest, callbacks, is_native, is_late)
+    # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
+    is_wrapped = is_late or (is_native and guest.is_foreign)
+    verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
+    cost = _cost(kind, host, [row.event for row in rows])
+    lost = _lost_at_restart(guest)
+    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost)
+
+
+def _lost_at_restart(guest: Guest) -> str:
+    """What a restart loses of what a guest wrote; empty if nothing is known."""
+    if guest.stock != "CSVLogger" or guest.item.append:
+        return ""
+    return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
+
+
+def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
+    """The processes that call a guest of this role."""
+    if host == "parameter_server" and role != "evaluator":
+        return "the coordinator"
+    if host == "fit" and is_of_chief(guest):
+        return f"{roles.MEANING[role]}; under `MultiWorkerMirroredStrategy`, the chief"
+    return roles.MEANING[role]
+
+
+def _events(
+    guest: Guest, callbacks: list[Any], is_native: bool, is_late: bool
+) -> list[EventReport]:
+    """The events that a guest overrides, and when each of them comes."""
     rows = []
-    beside = callbacks if kind == "callback" else []
-    for event in lifecycle.overridden(guest.item, kind, beside):
+    beside = callbacks if guest.kind == "callback" else []
+    for event in lifecycle.overridden(guest.item, guest.kind, beside):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
         if is_late and event in _LATE:
             when += "; at most `max_lag` steps late"
         rows.append(EventReport(event, when, None if is_native else facts.counterpart))
-    # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
-    is_wrapped = is_late or (is_native and guest.is_foreign)
-    verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
-    cost = _cost(kind, host, [row.event for row in rows])
-    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost)
+    return rows
 
 
 def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
@@ -200,6 +247,13 @@ def _refusal(guest: Guest, host: Host) -> str:
     except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""
+
+
+def _reason(guest: GuestReport, margin: str) -> list[str]:
+    """Why a guest is refused; the command that prints the page stays whole."""
+    reason, see, command = guest.reason.partition("See `")
+    lines = _wrapped(reason, margin, len(margin))
+    return lines + ([f"{margin}{see}{command}"] if see else [])
 
 
 def _wrapped(text: str, begin: str, indent: int) -> list[str]:

@@ -94,7 +94,9 @@ def test_explain_a_definition_file_in_each_loop(
     monkeypatch.chdir(tmp_path)
     Path("job.py").write_text(DEFINITION)
     for flags, (code, expected) in EXPLAINED.items():
-        assert main(["explain", "--model_def=job.py", *flags.split()]) == code
+        assert (
+            main(["explain", "--details", "--model_def=job.py", *flags.split()]) == code
+        )
         text = " ".join(capsys.readouterr().out.split())
         for words in expected:
             assert words in text

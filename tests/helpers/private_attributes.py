@@ -23,7 +23,9 @@ _AS_TASK = "makes the copy of an Estimator that one task of a strategy runs"
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "CheckpointSaverHook": {
         "_checkpoint_dir": "where the callbacks' state is saved and restored",
+        "_get_saver": "to write a checkpoint again when callbacks have set variables",
         "_listeners": "to be told of each checkpoint for one run only",
+        "_save": "to save before the end that is forced on callbacks, as in its `end`",
         "_save_path": "where the callbacks' state is saved before a checkpoint",
         "_scaffold": "the saver of the session is that of the hook",
         "_timer": "whether it saves after the next step, the last in flight",

@@ -17,7 +17,7 @@ from hookbridge.ground.running_mean import RunningMean
 Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | None
 
 
-def check(logs: Any) -> None:
+def check(logs: object) -> None:
     """Refuses what cannot describe logs."""
     is_names = isinstance(logs, (list, tuple)) and all(isinstance(n, str) for n in logs)
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
@@ -47,7 +47,9 @@ class OwnEpochLogs:
         for metric in self._metrics.values():
             metric.reset_state()
 
-    def after(self, returned: Any, logs: Logs, args: Sequence[Any]) -> dict[str, Any]:
+    def after(
+        self, returned: object, logs: Logs, args: Sequence[Any]
+    ) -> dict[str, Any]:
         """The logs after a step; its first array gives the size of the batch."""
         if callable(logs):
             self.last = dict(logs(returned))
@@ -70,7 +72,7 @@ class OwnEpochLogs:
         return item() if callable(item) else item
 
     def _mean(self, name: str) -> RunningMean:
-        return self._means.setdefault(name, RunningMean())
+        return self._means.setdefault(name, RunningMean(0, 0))
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
@@ -96,11 +98,11 @@ def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _number(value) for name, value in logs.items()}
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(value: object) -> Any:
     return tf.convert_to_tensor(value) if _is_number(value) else value
 
 

@@ -142,6 +142,10 @@ class OwnLoop:
                 if self._hooked is not None:
                     self._hooked.fail()
                 return False
+            # An epoch of a known length does not end with the body.
+            is_left = self._steps_per_epoch and type(error) not in END_OF_DATA
+            if is_left and self._hooked is not None:
+                self._hooked.note_stop()
             self._finish_epoch()
             self._list.on_train_end(own_logs.numbers(self._logs.last))
             return error is not None
@@ -166,7 +170,7 @@ class OwnLoop:
         return is_done or bool(self._model.stop_training)
 
     def step(
-        self, step: Callable[..., Any], *args: Any, logs: own_logs.Logs = None
+        self, step: Callable[..., Any], *args: object, logs: own_logs.Logs = None
     ) -> Any:
         """Makes one step of training, with the events of all guests.
 
@@ -275,6 +279,7 @@ class OwnLoop:
 
 
 def _check_model(model: KerasModel) -> None:
+    """Refuses what is no model, and models whose loop cannot be the user's own."""
     if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,16 +24,24 @@ from hookbridge.old_programs.scanning.guests import Guests
 
 @dataclass(frozen=True)
 class FileRewrite:
-    """The rewrite of one file."""
+    """The rewrite of one file.
+
+    Attributes:
+      module: the file as it was read.
+      result: the new text as the user sees it.
+      content: what the file will be.
+      copy: the copy of the file that gets it; None for the file itself.
+    """
 
     module: Module
-    result: Rewritten  # of the text as the user sees it
-    content: str  # what the file will be
+    result: Rewritten
+    content: str
+    copy: Path | None = None
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
-        return Path(self.module.file)
+        """Where the new text goes."""
+        return Path(self.module.file) if self.copy is None else self.copy
 
 
 def rewrite_files(
@@ -70,6 +78,76 @@ def rewrite_files(
         except Exception as e:  # a faulty rule must not stop the other files
             fault = f"a rule failed, please report it: {type(e).__name__}: {e}"
             yield Unread(module.file, fault)
+
+
+def copy_to(
+    folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]
+) -> dict[Path, Path]:
+    """Copies files and folders into a new folder, to be rewritten there.
+
+    Args:
+      folder: where they go; it must not exist, or be empty.
+      paths: files, and folders with all that is in them.
+
+    Returns:
+      `{path: its copy}`; a single folder's contents are in `folder` itself.
+
+    Raises:
+      errors.InvalidArgumentError: a path does not exist, two have one name, or one
+        leads into the other.
+      errors.UnwritableError: the folder has files, or cannot be written.
+    """
+    target, sources = Path(folder), [Path(path) for path in paths]
+    for source in sources:
+        if not source.exists():
+            raise errors.InvalidArgumentError(
+                f"Received the path {os.fspath(source)!r}, which does not exist."
+            )
+        if target.resolve().is_relative_to(source.resolve()):
+            raise errors.InvalidArgumentError(
+                f"Received --to={os.fspath(target)}, which is inside of "
+                f"{os.fspath(source)}; expected a folder elsewhere."
+            )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise errors.UnwritableError(
+            f"Received --to={os.fspath(target)}, which exists and is not empty; "
+            "expected a new folder. Remove it, or name another one."
+        )
+    if len(sources) == 1 and sources[0].is_dir():
+        copies = [target]
+    else:
+        copies = [target / source.resolve().name for source in sources]
+    if len(set(copies)) < len(copies):
+        raise errors.InvalidArgumentError(
+            "Received paths with the same last name; expected different ones, since "
+            "all go into one folder. Name the folder above them."
+        )
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for source, copy in zip(sources, copies, strict=True):
+            if source.is_dir():
+                skip = shutil.ignore_patterns(".git", "__pycache__")
+                shutil.copytree(
+                    source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True
+                )
+            else:
+                shutil.copy2(source, copy)
+    except OSError as e:
+        raise errors.UnwritableError(
+            f"Received --to={os.fspath(target)}, and the files cannot be copied there: "
+            f"{e}."
+        ) from e
+    return dict(zip(sources, copies, strict=True))
+
+
+def moved(done: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
+    """A rewrite that goes to the copy of its file, if `copy_to` has made one."""
+    file = done.path.resolve()
+    for source, copy in copies.items():
+        if file.is_relative_to(source.resolve()):
+            place = copy / file.relative_to(source.resolve())
+            return dataclasses.replace(done, copy=place)
+    return done
 
 
 def _whole(done: Rewritten, module: Module) -> FileRewrite:

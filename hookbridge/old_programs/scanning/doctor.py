@@ -121,9 +121,16 @@ def as_json(diagnoses: Diagnoses) -> str:
     return json.dumps(rest, indent=2)
 
 
-def as_text(diagnoses: Diagnoses) -> str:
-    """The diagnoses by what is said of them, each with its places, in 100 columns."""
-    lines = [f"{diagnoses.files} files read; target TensorFlow {diagnoses.target}."]
+def as_text(diagnoses: Diagnoses, *, details: bool = False) -> str:
+    """The verdict, then what is left to a person, in 100 columns.
+
+    Args:
+      diagnoses: what was found.
+      details: whether the other places follow, with what mends them.
+    """
+    files = _counted(diagnoses.files, "file")
+    read = f"({files} read; target TensorFlow {diagnoses.target})"
+    lines = textwrap.wrap(f"{_verdict(diagnoses)} {read}", COLUMNS)
     troubles = compat.known_troubles(compat.installed_versions())
     for trouble in troubles:
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
@@ -134,17 +141,49 @@ def as_text(diagnoses: Diagnoses) -> str:
         lines += textwrap.wrap(f"This machine: {what}", COLUMNS)
     for text in diagnoses.missing:
         lines += textwrap.wrap(f"This machine: {text}", COLUMNS)
+    for unread in diagnoses.unread:
+        lines.append(f"{unread.file}  could not be read: {unread.reason}")
+    lines += _listed(one for one in diagnoses.found if one.person or details)
+    mended = sum(not one.person for one in diagnoses.found)
+    if mended and not details:
+        lines.append(f"`--details` lists {_counted(mended, 'place')} more.")
+    return "\n".join(lines)
+
+
+def _verdict(diagnoses: Diagnoses) -> str:
+    """Whether there is work for a person, as one sentence."""
+    if diagnoses.left:
+        is_one = diagnoses.left == 1
+        need = "needs" if is_one else "need"
+        return f"{_counted(diagnoses.left, 'place')} {need} manual work."
+    names = " and ".join(diagnoses.absent)
+    once = f", once {names} can be imported" if names else ""
+    if not diagnoses.found:
+        return f"Nothing is missing{once}."
+    places = _counted(len(diagnoses.found), "place")
+    return (
+        f"Nothing needs manual work{once}: `hookbridge run` runs it as it is, and "
+        f"`hookbridge migrate rewrite` changes {places}."
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _listed(findings: Iterable[Finding]) -> Iterator[str]:
+    """The findings by what is said of them, each with its places."""
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for one in diagnoses.found:
+    for one in findings:
         file = f"{one.file}:cell {one.cell}" if one.cell else one.file
         by_file = places.setdefault((one.name, one.run, one.migrate, one.person), {})
         by_file.setdefault(file, []).append(str(one.line))
     for (name, run, migrate, person), by_file in places.items():
-        lines.append(name)
+        yield name
         files = (f"{f}:{', '.join(dict.fromkeys(n))}" for f, n in by_file.items())
         titles = {"in": "; ".join(files), "run": run, "migrate": migrate, "you": person}
         for title, text in titles.items():
-            lines += textwrap.wrap(
+            yield from textwrap.wrap(
                 text,
                 COLUMNS,
                 initial_indent=f"    {title:9}",
@@ -152,13 +191,3 @@ def as_text(diagnoses: Diagnoses) -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-    for unread in diagnoses.unread:
-        lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    if diagnoses.left:
-        lines.append(f"{diagnoses.left} of the places are left to a person.")
-    else:
-        verdict = "left to a person" if diagnoses.found else "missing"
-        names = " and ".join(diagnoses.absent)
-        once = f", once {names} can be imported" if names else ""
-        lines.append(f"Nothing is {verdict}{once}.")
-    return "\n".join(lines)

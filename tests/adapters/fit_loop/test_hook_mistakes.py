@@ -22,6 +22,7 @@ class Mistaken(train.SessionRunHook):  # type: ignore[misc]
 
     def __init__(self, mistake: str) -> None:
         self.mistake = mistake
+        self.eager = tf.constant(1.0) if mistake == "eager tensor" else None
 
     def begin(self) -> None:
         self.mine = v1.placeholder(tf.float32, [2], name="mine")
@@ -42,6 +43,9 @@ class Mistaken(train.SessionRunHook):  # type: ignore[misc]
         return {
             "name in before_run": lambda: args("nosuch:0"),
             "other graph": lambda: args(foreign),
+            "eager tensor": lambda: args(self.eager),
+            "fetch of what is no tensor": lambda: args(3),
+            "feed of an unknown name": lambda: args(self.total, {"nosuch:0": 1}),
             "feed of another shape": lambda: args(self.total, {self.mine: [1, 2, 3]}),
             "feed of another dtype": lambda: args(self.total, {self.mine: ["a", "b"]}),
             "feed of what is no tensor": lambda: args(self.total, {object(): 1}),
@@ -57,6 +61,8 @@ MISTAKES: dict[str, Any] = {
     "graph changed": RuntimeError,
     "name in before_run": ValueError,
     "other graph": ValueError,
+    "fetch of what is no tensor": TypeError,
+    "feed of an unknown name": TypeError,
     "feed of another shape": ValueError,
     "feed of another dtype": ValueError,
     "feed of what is no tensor": TypeError,
@@ -64,6 +70,14 @@ MISTAKES: dict[str, Any] = {
     "fed nothing": tf.errors.InvalidArgumentError,
     "not SessionRunArgs": AttributeError,
 }
+
+# Those that the session of `fit` finds, which names the hook.
+WITH_HOOK = (
+    "name in before_run",
+    "other graph",
+    "fetch of what is no tensor",
+    *(mistake for mistake in MISTAKES if mistake.startswith("feed of")),
+)
 
 
 def test_same_exception_before_the_first_step(keras2: Any) -> None:
@@ -80,7 +94,13 @@ def test_same_exception_before_the_first_step(keras2: Any) -> None:
                 for e in (native, bridged)
             )
             assert ours == theirs, mistake
+        if mistake in WITH_HOOK:
+            assert isinstance(bridged.value, errors.HookBridgeError), mistake
+            assert "`Mistaken` wanted it in `before_run`" in str(bridged.value)
         np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    # A session of TensorFlow says that it is not of the graph.
+    with pytest.raises(errors.RunArgumentsError, match="`Mistaken` wanted it"):
+        hosts.in_fit(keras2, [Mistaken("eager tensor")], model=model)
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
         hosts.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
 

@@ -110,6 +110,21 @@ def merged_metrics(
     """
     if not towers[0]:
         return towers[0]
+    _check_variables_of_metrics(variables)
+    pairs = [
+        {name: _value_and_update(metric) for name, metric in metrics.items()}
+        for metrics in towers
+    ]
+    updates = [update for metrics in pairs for _, update in metrics.values()]
+    with tf.control_dependencies(updates):
+        moves = _moves_to_first_tower(variables, sizes)
+    with tf.control_dependencies([*moves, *updates]):
+        done = tf.no_op(name="merged_metrics")
+    return {name: (value, done) for name, (value, _) in pairs[0].items()}
+
+
+def _check_variables_of_metrics(variables: Sequence[Sequence[Any]]) -> None:
+    """Refuses towers whose metrics share variables, or have others."""
     shapes = [[variable.shape.as_list() for variable in own] for own in variables]
     if any(other != shapes[0] for other in shapes):
         raise errors.InvalidArgumentError(
@@ -118,27 +133,24 @@ def merged_metrics(
             "`tf.compat.v1.metrics` and of Keras 2 make them (`get_variable` gives "
             "all towers the same one)."
         )
-    pairs = [
-        {name: _value_and_update(metric) for name, metric in metrics.items()}
-        for metrics in towers
-    ]
-    updates = [update for metrics in pairs for _, update in metrics.values()]
-    with tf.control_dependencies(updates):
-        values = [[variable.read_value() for variable in own] for own in variables]
+
+
+def _moves_to_first_tower(
+    variables: Sequence[Sequence[Any]], sizes: Sequence[Any]
+) -> list[Any]:
+    """Ops that give the first tower's variables the sums, and the others zero."""
+    values = [[variable.read_value() for variable in own] for own in variables]
     counted = values[:1] + [
         [tf.where(size > 0, value, tf.zeros_like(value)) for value in own]
         for own, size in zip(values[1:], sizes[1:], strict=True)
     ]
     sums = [tf.add_n(list(same)) for same in zip(*counted, strict=True)]
     with tf.control_dependencies(sums):
-        moved = [
+        return [
             variable.assign(total if tower == 0 else tf.zeros_like(total))
             for tower, own in enumerate(variables)
             for variable, total in zip(own, sums, strict=True)
         ]
-    with tf.control_dependencies([*moved, *updates]):
-        done = tf.no_op(name="merged_metrics")
-    return {name: (value, done) for name, (value, _) in pairs[0].items()}
 
 
 def _value_and_update(metric: Any) -> tuple[Any, Any]:

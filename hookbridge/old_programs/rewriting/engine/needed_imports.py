@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
 from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
@@ -81,8 +82,10 @@ class NeededImports:
         # A cell in front of the others has no `__future__` to stand behind.
         start = 0 if body and is_border(body[0]) else start
         place = after = _after("tensorflow", imported, last=False) or start
-        lines = [(start, line) for line in self.first]
-        if self.first and start:
+        there = {line: _early(line, body, imported) for line in self.first}
+        first = max([start, *there.values()])
+        lines = [(first, line) for line, place in there.items() if not place]
+        if lines and start and first == start:
             lines.insert(0, (start, ""))
         own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
         early = next(own, after)
@@ -132,6 +135,19 @@ def _after(
         if any(one.full.startswith(package) for one in held)
     ]
     return places[-1 if last else 0] if places else 0
+
+
+def _early(
+    line: str, body: Sequence[ast.stmt], imported: Iterable[Sequence[Import]]
+) -> int:
+    """The number of the statement after a line that stands before all packages."""
+    known = sys.stdlib_module_names
+    for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
+        if ast.unparse(statement) == line:
+            return number
+        if any(one.full.partition(".")[0] not in known for one in held):
+            return 0
+    return 0
 
 
 def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:

@@ -22,7 +22,7 @@ _COUNTER = itertools.count()
 ONE_SHOT = "OneShotIterator"
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Any:
+def compiled(function: Callable[..., Any], **options: object) -> Any:
     """A `tf.function` of a function that autograph need not convert."""
     return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
 
@@ -54,7 +54,7 @@ def _graph_def(
     return result, has_resources
 
 
-class Part:
+class ImportedOps:
     """Imports one part of a closure into the function being built."""
 
     def __init__(
@@ -114,7 +114,7 @@ class SessionResources:
         # A one-shot iterator dies with the function that made it.
         self._iterators: dict[str, tuple[Any, Any]] = {}  # `(handle, function)`
 
-    def place(self, node: Any) -> bool:
+    def place(self, node: tf.compat.v1.NodeDef) -> bool:
         """Puts the resource of a node into this container; whether it has one."""
         if "container" not in node.attr or "shared_name" not in node.attr:
             return False
@@ -139,7 +139,7 @@ class SessionResources:
         """Builds an op without inputs in the current function; returns its output."""
         op = self._graph.get_operation_by_name(name)
         output = op.outputs[0].name
-        return Part(self._graph, [op], [output], self).build({}, ())[output]
+        return ImportedOps(self._graph, [op], [output], self).build({}, ())[output]
 
     def _destroy(self, names: Iterable[str]) -> None:
         for handle in map(self._build, names):

@@ -1,0 +1,113 @@
+"""Backups of `BackupAndRestore`, and the state of callbacks that belongs to each.
+
+Keras backs up weights and the epoch. Beside that, hookbridge writes the state of all
+callbacks, at the step of the backup: so a job goes on from its backup as it does from a
+checkpoint, and a job that has both goes on from the newer one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.state.files import CallbackState
+
+# What Keras 3, and Keras 2, write last of a backup, in its folder.
+_LAST_FILES = ("training_metadata.json", "chief/checkpoint")
+
+
+class Backup:
+    """The backup of one callback; it may not exist yet."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._seen = self._last_file()
+
+    def _last_file(self) -> tuple[str, str] | None:
+        """The file that was written last, and its text, which names the epoch."""
+        for name in _LAST_FILES:
+            path = os.path.join(self._folder, name)
+            if tf.io.gfile.exists(path):
+                with tf.io.gfile.GFile(path) as file:
+                    return path, file.read()
+        return None
+
+    @property
+    def exists(self) -> bool:
+        return self._last_file() is not None
+
+    @property
+    def prefix(self) -> str:
+        """Where the state is, as for a checkpoint."""
+        file = self._last_file()
+        folder = self._folder if file is None else os.path.dirname(file[0])
+        return os.path.join(folder, "backup")
+
+    def is_new(self) -> bool:
+        """Whether it was written since the last look."""
+        before, self._seen = self._seen, self._last_file()
+        return self._seen is not None and self._seen != before
+
+    def step_in(self, state: CallbackState) -> int | None:
+        """The step of its state; None if it has none, or one of an earlier backup."""
+        file, path = self._last_file(), state.path_of(self.prefix)
+        if file is None or not tf.io.gfile.exists(path):
+            return None
+        written, state_written = (
+            tf.io.gfile.stat(p).mtime_nsec for p in (file[0], path)
+        )
+        return state.step_of(self.prefix) if written <= state_written else None
+
+    def set_aside(self) -> str:
+        """Moves it to where its callback does not find it; returns that folder."""
+        aside = f"{os.path.normpath(self._folder)}.older"
+        if tf.io.gfile.exists(aside):
+            tf.io.gfile.rmtree(aside)
+        tf.io.gfile.rename(self._folder, aside)
+        return aside
+
+
+def of(callbacks: Iterable[Any]) -> list[Backup]:
+    """The backups of the `BackupAndRestore`s among callbacks."""
+    guests = [record_of(each) for each in callbacks]
+    return [
+        Backup(str(guest.item.backup_dir))
+        for guest in guests
+        if guest.stock.startswith("BackupAndRestore")
+    ]
+
+
+def newer_than(
+    checkpoint: str, step: int, backups: Iterable[Backup], state: CallbackState
+) -> tuple[Backup, int] | None:
+    """The backup from which a job goes on, and its step; None if from a checkpoint.
+
+    Only one of them is restored, with everything: an older backup is set aside before
+    its callback finds it.
+    """
+    newest: tuple[Backup, int] | None = None
+    for backup in backups:
+        if not backup.exists:
+            continue
+        own = backup.step_in(state)
+        if own is not None and own > step:
+            newest, step = (backup, own), own
+            logging.warning(
+                "hookbridge: training goes on from the backup %s, at step %d, with the "
+                "state of callbacks there: the checkpoint %s is older.",
+                *(backup.prefix, own, checkpoint),
+            )
+        else:
+            logging.warning(
+                "hookbridge: training goes on from the checkpoint %s, at step %d: the "
+                "backup, which is %s, has been moved to %s.",
+                *(checkpoint, step),
+                "without a state of callbacks" if own is None else f"of step {own}",
+                backup.set_aside(),
+            )
+    return newest

@@ -1,0 +1,60 @@
+"""Of which moment a checkpoint and the state beside it are: one rule for all loops.
+
+Both are of the end of a step, with all that callbacks did and set by then. A run that
+ends early, within an epoch or before its last one, delivers the end of the epoch and of
+the training to callbacks; a later run goes on as if it had not. So both stay as they
+were before that end, and so does all that callbacks set in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Ending(NamedTuple):
+    """How a training run ends."""
+
+    in_epoch: bool  # an epoch has begun and has not had all its steps
+    epochs_left: bool  # further epochs were asked for
+    is_of_data: bool  # the data has ended, and with it the epoch
+    by_callback: bool  # a callback has set `stop_training`
+
+    @property
+    def is_early(self) -> bool:
+        """Whether a later run goes on as if this one had not ended."""
+        is_last = self.is_of_data or self.by_callback
+        return (self.in_epoch or self.epochs_left) and not is_last
+
+
+class Checkpoint:
+    """A checkpoint of the present step, to be written again after its events.
+
+    `mark` returns what is equal as long as callbacks set no variable; `write` writes
+    the checkpoint. `session` is the one that it was saved in, None if that is in
+    another process.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        session: Any = None,
+        mark: Callable[[], Any] = lambda: None,
+        write: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.prefix = prefix  # its path without suffix
+        self.session = session
+        self._mark = mark
+        self._written = mark()
+        self._write = write
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it has what callbacks have set."""
+        return bool(self._mark() == self._written)
+
+    def follow(self) -> None:
+        """Writes it once more if callbacks have set variables since."""
+        if not self.is_current:
+            self._write()
+            self._written = self._mark()

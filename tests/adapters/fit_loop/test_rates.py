@@ -1,0 +1,117 @@
+"""Learning rates in `fit`: those that the step reads, whichever optimizer has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hook_fetching import hook_of, run_loop, sequential, with_step
+
+from hookbridge import errors
+
+v1: Any = tf.compat.v1
+train: Any = v1.train
+
+
+def rate_hook(name: str, feed: float | None) -> Any:
+    """Fetches the rate of this name in each step, and feeds it."""
+
+    def before_run(self: Any, context: Any) -> Any:
+        return train.SessionRunArgs(name, None if feed is None else {name: feed})
+
+    hook = hook_of(
+        before_run=before_run,
+        after_run=lambda self, context, values: self.seen.append(values.results),
+    )
+    hook.seen = []
+    return hook
+
+
+def own_optimizer(keras: Any, *, run_eagerly: bool = False) -> Any:
+    """Its step uses an optimizer of the model's own; that of `compile` is idle."""
+
+    def step(model: Any, x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        variables = model.trainable_variables
+        pairs = zip(tape.gradient(loss, variables), variables, strict=True)
+        model.second.apply_gradients(pairs)
+        return {"loss": loss}
+
+    model = with_step(keras, step, "sgd", run_eagerly=run_eagerly)
+    model.second = keras.optimizers.SGD(0.5)
+    return model
+
+
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_rate_of_an_optimizer_that_only_the_step_knows(
+    keras: Any, run_eagerly: bool
+) -> None:
+    model = own_optimizer(keras, run_eagerly=run_eagerly)
+    before = model.get_weights()
+    hook = rate_hook("second/learning_rate:0", None)
+    run_loop(model, hook)
+    assert hook.seen == [0.5] * 4
+    assert not np.array_equal(model.get_weights()[0], before[0])
+    before = model.get_weights()
+    run_loop(model, rate_hook("second/learning_rate:0", 0.0))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    assert float(np.asarray(model.second.learning_rate)) == 0.5
+
+
+@pytest.mark.parametrize("feed", [None, 0.0])
+def test_rate_that_the_step_does_not_read(keras: Any, feed: float | None) -> None:
+    model = own_optimizer(keras)
+    before = model.get_weights()
+    with pytest.raises(
+        errors.UnknownTensorError,
+        match=r"(?s)does not read.*`second/learning_rate:0`.*`Functions` wanted",
+    ):
+        run_loop(model, rate_hook("learning_rate:0", feed))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    run_loop(model)  # the model is as it was
+
+
+def test_a_feed_that_an_eager_step_does_not_read(keras: Any) -> None:
+    model = own_optimizer(keras, run_eagerly=True)
+    with pytest.raises(errors.LiveSessionError, match="has not used this optimizer"):
+        run_loop(model, rate_hook("learning_rate:0", 0.0))
+
+
+def test_rates_of_several_optimizers_in_one(keras3: Any) -> None:
+    optimizers = keras3.optimizers
+    one, two = optimizers.SGD(0.05), optimizers.SGD(0.02)
+    model = sequential(keras3)
+    model.compile(
+        optimizers.MultiOptimizer(lambda v: one if "hidden" in v.path else two), "mse"
+    )
+    for feed in (None, 0.0):
+        with pytest.raises(errors.UnknownTensorError, match="reads: `multi_opt"):
+            run_loop(model, rate_hook("learning_rate:0", feed))
+    with pytest.raises(errors.UnknownTensorError) as e:
+        run_loop(model, rate_hook("learning_rate:0", None))
+    first, second = str(e.value).split("reads: `")[1].split("`")[0:3:2]
+    for name, rate in ((first, 0.05), (second, 0.02)):
+        hook = rate_hook(name, None)
+        run_loop(model, hook)
+        assert hook.seen[0] == pytest.approx(rate)
+    before = model.get_weights()
+    run_loop(model, rate_hook(second, 0.0))
+    after = model.get_weights()
+    assert not np.array_equal(after[0], before[0])  # of the first optimizer
+    np.testing.assert_array_equal(after[2], before[2])
+
+
+def test_a_feed_of_a_variable_is_refused(keras: Any) -> None:
+    """The step reads the variable itself."""
+    model = sequential(keras)
+    before = model.get_weights()
+    feeds = {"out/bias:0": np.ones(1)}
+    feed = hook_of(
+        before_run=lambda self, context: train.SessionRunArgs(None, feeds),
+    )
+    with pytest.raises(errors.LiveSessionError, match=r"`out/bias:0`, .*variable.load"):
+        run_loop(model, feed)
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
