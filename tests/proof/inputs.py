@@ -168,7 +168,11 @@ def digits(python: str, copy: Path, out: Path) -> None:
     files = {}
     for name, count in (("train", 6000), ("t10k", 1000)):
         labels = bytes(numbers.randrange(10) for _ in range(count))
-        body = b"".join(pictures[label] for label in labels)
+        # One in ten is another digit than its label says: notebooks show mistakes.
+        body = b"".join(
+            pictures[label if numbers.random() < 0.9 else numbers.randrange(10)]
+            for label in labels
+        )
         for kind, head, content in (
             ("images-idx3", (2051, count, 28, 28), body),
             ("labels-idx1", (2049, count), labels),
