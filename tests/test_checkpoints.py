@@ -224,22 +224,36 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("several", [False, True])
 def test_a_later_model_of_the_process_takes_every_slot(
-    keras: Any, tmp_path: Path
+    keras: Any, several: bool, tmp_path: Path
 ) -> None:
     """Keras 3 names each new optimizer and unnamed model with a new number."""
+    several = several and hasattr(keras.optimizers, "MultiOptimizer")
 
     def make() -> Any:
         layers = [keras.Input((2,)), keras.layers.Dense(1, name="out")]
         model = keras.Sequential(layers)
-        model.compile("adam", "mse")
+        optimizer: Any = "adam"
+        if several:
+            first = model.trainable_variables[0]
+            two = [keras.optimizers.Adam(rate) for rate in (0.1, 0.2)]
+            optimizer = keras.optimizers.MultiOptimizer(
+                lambda variable: two[0] if variable is first else two[1]
+            )
+        model.compile(optimizer, "mse")
         return model
 
     saver = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
     x, y = np.ones((4, 2), "f"), np.ones((4, 1), "f")
-    make().fit(x, y, batch_size=2, verbose=0, callbacks=hb.as_callbacks(saver))
-    report = hb.checkpoints.restore(make(), str(tmp_path))
+    model, later = make(), make()
+    model.fit(x, y, batch_size=2, verbose=0, callbacks=hb.as_callbacks(saver))
+    report = hb.checkpoints.restore(later, str(tmp_path))
     assert not report.kept and not report.mismatched
+    if several:
+        pairs = zip(later.optimizer.variables, model.optimizer.variables, strict=True)
+        for ours, theirs in pairs:
+            np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
 
 
 def test_optimizers_that_only_the_train_step_knows_are_saved_too(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,51 @@ def entry_of(
         bare = _unnumbered(model, name)
         same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
         result = same[0] if len(same) == 1 else None
+    if result is None and _kind(model) == "multioptimizer":
+        result = _inner_entry(model, name, shapes, variables)
     return result
+
+
+def _inner_entry(
+    model: Any, name: str, shapes: Mapping[str, Any], variables: list[ModelVariable]
+) -> str | None:
+    """The entry of a variable of an optimizer inside a `MultiOptimizer`.
+
+    Keras numbers these optimizers too: the second of a kind in the model is the second
+    of that kind in the checkpoint.
+    """
+    scope, _, rest = name.rpartition("/")
+    theirs = _inner_scopes(shapes)
+    for kind, scopes in _inner_scopes(each.name for each in variables).items():
+        if scope not in scopes or len(theirs.get(kind, ())) != len(scopes):
+            continue
+        other = theirs[kind][scopes.index(scope)]
+        entries = [entry for entry in shapes if entry.rpartition("/")[0] == other]
+        same = [
+            e
+            for e in entries
+            if _bare(model, e[len(other) + 1 :]) == _bare(model, rest)
+        ]
+        return same[0] if len(same) == 1 else None
+    return None
+
+
+def _inner_scopes(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """The scopes `outer/inner` of names, by kind, in the order of their numbers."""
+    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    for name in names:
+        parts = name.split("/")
+        if len(parts) == 3:
+            (outer, first), (inner, second) = map(_numbered, parts[:2])
+            found.setdefault((outer, inner), {})["/".join(parts[:2])] = (first, second)
+    return {kind: sorted(each, key=each.__getitem__) for kind, each in found.items()}
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """A name without the number that Keras adds, and the number."""
+    match = re.fullmatch(r"(.*?)(?:_(\d+))?", name)
+    assert match is not None
+    return match[1], int(match[2] or 0)
 
 
 def _unnumbered(model: Any, name: str) -> str:
@@ -72,8 +116,13 @@ def _unnumbered(model: Any, name: str) -> str:
     `adam/sequential_hidden_kernel_momentum`.
     """
     scope, _, rest = name.partition("/")
-    base = re.escape(re.sub(r"_\d+$", "", str(model.name)))
-    return re.sub(r"_\d+$", "", scope) + "/" + re.sub(rf"^{base}(_\d+)?_", "", rest)
+    return f"{_numbered(scope)[0]}/{_bare(model, rest)}"
+
+
+def _bare(model: Any, name: str) -> str:
+    """The name of an optimizer's variable without that of the model."""
+    base = re.escape(_numbered(str(model.name))[0])
+    return re.sub(rf"^{base}(_\d+)?_", "", name)
 
 
 def _kind(model: Any) -> str:

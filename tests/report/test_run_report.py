@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import tensorflow as tf
@@ -76,6 +77,14 @@ def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
     bare = as_html(RunReport("t", "s", [run]))
     for anchor in ("curves", "order", "timelines", "events", "costs"):
         assert f'id="{anchor}"' not in bare
+
+
+def test_a_curve_that_stays_is_drawn_above_zero() -> None:
+    drawn = charts.chart("lr", {"fit": [(0, 0.1), (9, 0.1)]})
+    assert ">0</text>" in drawn and ">0.1</text>" in drawn
+    (path,) = re.findall(r'points="(.*?)"', drawn)
+    bottom = charts.chart("lr", {"fit": [(0, 0.0), (9, 0.0)]})
+    assert path not in bottom
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:

@@ -65,7 +65,10 @@ def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
 def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
-    x_ticks, y_ticks = ticks(min(xs), max(xs), whole=True), ticks(min(ys), max(ys))
+    low, high = min(ys), max(ys)
+    if low == high:  # such as a rate that stays: from 0, so that its size is seen
+        low, high = min(low, 0.0), max(high, 0.0)
+    x_ticks, y_ticks = ticks(min(xs), max(xs), whole=True), ticks(low, high)
     x_low, x_high = min(*xs, x_ticks[0]), max(*xs, x_ticks[-1])
     y_low, y_high = min(*ys, y_ticks[0]), max(*ys, y_ticks[-1])
 
