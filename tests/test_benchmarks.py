@@ -44,6 +44,10 @@ BENCHMARKS: dict[str, tuple[Sequence[str], dict[str, Sequence[str]]]] = {
         ("--names=20", "--steps=3"),
         {"timings": [f"{loop}, hook" for loop in (LOOPS[0], "Model.fit")]},
     ),
+    "reference_runs": (
+        ("--steps=3",),
+        {"timings": [f"{loop}, recorded" for loop in (LOOPS[0], "Model.fit")]},
+    ),
     "soak": (
         ("--secs=0.2", "--steps=5"),
         dict.fromkeys(("session", "fit"), ("no guests", "10 guests")),

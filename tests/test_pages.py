@@ -8,9 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from source_trees import sources
 
 from hookbridge import errors
+from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.parameter_server import refusals as servers
 from hookbridge.cli import main
 from hookbridge.ground.pages import PAGES, anchor, pointer
 
@@ -75,6 +79,26 @@ def test_every_refusal_sees_a_page() -> None:
                 without.append(f"{path}:{call.lineno}")
     assert not without
     assert used == set(PAGES)
+
+
+def test_the_page_of_a_refused_hook_says_that_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = tf.compat.v1.train
+    with tf.Graph().as_default():
+        profiler = train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
+    waiter = record_of(train.GlobalStepWaiterHook(5))
+    for name, check, arguments in (
+        ("ProfilerHook", servers.check_hook, (profiler,)),
+        ("GlobalStepWaiterHook", refusals.check_start, (waiter, 0)),
+    ):
+        with pytest.raises(errors.RefusedError) as caught:
+            check(*arguments)
+        (command,) = re.findall("See `hookbridge (.*)`", str(caught.value))
+        assert main(command.split()) == 0
+        page = " ".join(capsys.readouterr().out.split())
+        told = (rf"\brefused\b[^.]*`{name}`", rf"`{name}` is refused")
+        assert any(re.search(each, page, re.I) for each in told), name
 
 
 def test_the_message_names_the_page_once_even_in_another_process() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop import eager_step
-from hookbridge.adapters.fit_loop.batches import batch_tensors
+from hookbridge.adapters.fit_loop.batches import BATCH, batch_tensors
 from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import (
@@ -19,6 +19,7 @@ from hookbridge.adapters.fit_loop.tapped_function import (
     SameIterator,
     StepFeeds,
     TappedFunction,
+    makes_one_step,
     with_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
@@ -29,7 +30,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
-_BY_KEY = ("loss:", GRADIENTS)
+_BY_KEY = ("loss:", GRADIENTS, BATCH)
 
 
 class FiledFunction:
@@ -56,7 +57,7 @@ class StepFunction:
         self._source = source
         self._model = source.model
         # These keys must be known before the trace: replicas sum the loss, and spies
-        # read the loss scale of gradients.
+        # read the loss scale of gradients. One that ends with a slash means all below.
         keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
         self._keys = frozenset(keys)
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
@@ -101,11 +102,9 @@ class StepFunction:
         function, inner = first.function, first.inner
         if inner is None:
             return function
-        if inner is function:
-            return SameIterator(function)
-        # Keras 3.16 loops over a single step too, if there are several replicas.
-        replicas = self._model.distribute_strategy.num_replicas_in_sync
-        if max(self._model.steps_per_execution, replicas) > 1:
+        if not first.is_optional:
+            return SameIterator(inner)
+        if not makes_one_step(self._model):
             return function
         # Keras 3 also asks whether the optional is empty: with one step per call it is
         # not. The inner function stays Keras's, so that its errors read the same.

@@ -135,7 +135,9 @@ class StepTap:
             self._counter.assign_add(1)
         self._catalogue(tensors, loop_keys)
         self._note_rates()
-        self.hinted = self._keys_of_hints()
+        below = tuple(key for key in self._keys if key.endswith("/"))
+        all_below = (key for key in sorted(tensors) if key.startswith(below))
+        self.hinted = (*self._keys_of_hints(), *all_below)
         keys = (*self._keys, *self.hinted) if self._is_tracing else ()
         self._first_replica = {
             key: self._value(key, tensors)

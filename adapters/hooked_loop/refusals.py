@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -60,12 +60,30 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 
 def check_hook(hook: Any, graph: Any = None) -> None:
     """Refuses a hook that `fit` can never host."""
-    check_class(hook, REFUSED_HOOKS, "in `Model.fit`")
+    check_class(hook, REFUSED_HOOKS, "in `Model.fit`", see="hook in fit")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
 
 
-def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> None:
+def check_backend(hook: Any, flavours: Sequence[Any]) -> None:
+    """Refuses a hook if no Keras, of several, computes with TensorFlow."""
+    backends = {compat.keras_backend(keras): keras for keras in flavours}
+    if "tensorflow" not in backends:
+        raise errors.RefusedError(
+            f"`{guests.name_of(hook)}` cannot run in `Model.fit`: Keras computes with "
+            f"`{next(iter(backends))}` here, and hooks see the graph of a TensorFlow "
+            "step. Instead, set `KERAS_BACKEND=tensorflow`, which is the default, or "
+            f"make the model with {compat.keras_2()}. Callbacks run as they are.",
+            see="hook in fit",
+        )
+
+
+def check_class(
+    hook: Any,
+    table: Mapping[str, tuple[str, str]],
+    where: str,
+    see: str = "hook in fit",
+) -> None:
     """Refuses a hook whose class or base class is a TensorFlow class of a table."""
     for cls in type(hook).__mro__:
         if cls.__name__ in table and cls.__module__.startswith("tensorflow"):
@@ -73,7 +91,7 @@ def check_class(hook: Any, table: Mapping[str, tuple[str, str]], where: str) -> 
             raise errors.RefusedError(
                 f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "
                 f"{way_out}.",
-                see="hook in fit",
+                see=see,
             )
 
 
@@ -165,5 +183,5 @@ def check_start(guest: Guest, global_step: int) -> None:
             f"`GlobalStepWaiterHook(wait_until_step={wait})` would wait for ever in "
             f"`Model.fit`: the global step is {global_step} and no other worker moves "
             "it. Leave the hook out, or give it a step that has passed.",
-            see="hook in fit",
+            see="live session",
         )

@@ -59,4 +59,9 @@ def check_member(model: Any, guest: Any) -> None:
 def check_hook(guest: Any) -> None:
     """Refuses a hook that `fit` cannot host, or that needs the process of the step."""
     refusals.check_hook(guest)
-    refusals.check_class(guest, _REFUSED_HOOKS, "under `ParameterServerStrategy`")
+    refusals.check_class(
+        guest,
+        _REFUSED_HOOKS,
+        "under `ParameterServerStrategy`",
+        see="parameter servers",
+    )

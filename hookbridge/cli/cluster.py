@@ -25,17 +25,17 @@ NOTE = (
     "although the addresses say localhost: run this where nobody else can connect."
 )
 FIELDS = {
-    "num_workers": "Workers beside the chief.",
-    "num_ps": "Parameter servers; ended when all other tasks are done.",
-    "chief": "There is no chief; worker 0 is it.",
-    "evaluator": "There is an evaluator.",
-    "grace_secs": "Seconds that a task has to end after SIGTERM.",
-    "tf1_flags": "Tell tasks by --ps_hosts, --worker_hosts, --job_name and "
-    "--task_index at the end of the command, not by TF_CONFIG; the chief is worker 0.",
-    "group_stop": "Tasks of `hookbridge run FILE` end as in TensorFlow, where one may "
-    "wait for the others for ever.",
-    "log_dir": "A folder for the whole output of each task; what TensorFlow says at "
-    "its start is then not shown.",
+    "num_workers": "Number of workers beside the chief.",
+    "num_ps": "Number of parameter servers; they end after all other tasks.",
+    "chief": "Start no chief; worker 0 acts as chief.",
+    "evaluator": "Start an evaluator too.",
+    "grace_secs": "Seconds that a task has to end after SIGTERM, before SIGKILL.",
+    "tf1_flags": "Give each task the flags --ps_hosts, --worker_hosts, --job_name and "
+    "--task_index instead of TF_CONFIG; worker 0 acts as chief.",
+    "group_stop": "Let tasks of `hookbridge run FILE` end as in TensorFlow, where one "
+    "may wait for the others forever.",
+    "log_dir": "Folder for the output of each task; TensorFlow's messages at the start "
+    "are then not shown.",
 }
 
 

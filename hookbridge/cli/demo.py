@@ -15,7 +15,7 @@ FIELDS = {
     "batch_size": "Examples in a step; a multiple of --num_towers times two workers.",
     "num_towers": "Towers of the session loop, in each worker.",
     "model_dir": "Where everything is written; files of an earlier demo are replaced.",
-    "progress": "No line that says how far each loop is.",
+    "progress": "Show no progress line.",
 }
 
 

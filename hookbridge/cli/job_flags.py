@@ -16,36 +16,48 @@ from hookbridge.jobs.training.settings import LOOPS, TrainingSettings
 _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
     "": {
         "loop": (
-            "Which loop runs it; by default fit for `custom_model`, estimator for "
-            "`model_fn`.",
+            "The training loop (default: fit for a file with `custom_model`, estimator "
+            "for one with `model_fn`).",
             LOOPS,
         )
     },
     "data": {
-        "train_files": ("Training data: files, patterns, folders; with commas.", list),
-        "eval_files": ("Data of the evaluation: files, patterns, folders.", list),
-        "predict_files": ("Data of the prediction: files, patterns, folders.", list),
-        "header_lines": ("Lines at the top of text files that are no data.", None),
-        "bad_rows": ("What a broken row does: skip counts it.", ("stop", "skip")),
-        "train_batch_size": ("Examples in a step of one process.", None),
-        "eval_batch_size": ("Examples in a batch of evaluation and prediction.", None),
+        "train_files": (
+            "Training data: files, patterns or folders, divided by commas.",
+            list,
+        ),
+        "eval_files": ("Evaluation data: files, patterns or folders.", list),
+        "predict_files": ("Prediction data: files, patterns or folders.", list),
+        "header_lines": ("Number of header lines at the top of each text file.", None),
+        "bad_rows": (
+            "Stop at a row that cannot be read, or skip and count it.",
+            ("stop", "skip"),
+        ),
+        "train_batch_size": ("Examples in each step of one process.", None),
+        "eval_batch_size": (
+            "Examples in each batch of an evaluation or prediction.",
+            None,
+        ),
     },
     "length": {
-        "epochs": ("Ends the training after so many epochs.", int),
-        "steps_per_epoch": ("Steps of an epoch; counted by default.", int),
-        "train_steps": ("Ends the training at this global step.", int),
+        "epochs": ("Maximum number of epochs.", int),
+        "steps_per_epoch": (
+            "Steps in each epoch (default: all rows of the data once).",
+            int,
+        ),
+        "train_steps": ("Global step at which the training ends.", int),
     },
     "cluster": {
-        "num_towers": ("GPUs, or else CPUs, of a process that share each batch.", None),
-        "batch_per_tower": ("Each tower gets a batch of its own.", None),
-        "num_workers": ("Workers beside the chief, where no TF_CONFIG says it.", None),
-        "num_ps": ("Parameter servers, where no TF_CONFIG says it.", None),
-        "sync": ("The workers make one update together.", None),
+        "num_towers": ("GPUs of a process, or else CPUs, that share each batch.", None),
+        "batch_per_tower": ("Give each tower a whole batch of its own.", None),
+        "num_workers": ("Number of workers beside the chief, without TF_CONFIG.", None),
+        "num_ps": ("Number of parameter servers, without TF_CONFIG.", None),
+        "sync": ("Average the gradients of all workers for each update.", None),
     },
     "output": {
-        "model_dir": ("Where checkpoints and logs go.", str),
-        "seed": ("Of initial weights and random operations.", int),
-        "progress": ("No line that says how far it is.", None),
+        "model_dir": ("Folder for checkpoints and logs.", str),
+        "seed": ("Seed of the initial weights and of random operations.", int),
+        "progress": ("Show no progress line.", None),
         "report": ("Record what each guest sees and costs, for report.html.", None),
     },
 }

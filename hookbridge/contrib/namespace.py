@@ -94,6 +94,9 @@ def resolve(source: str) -> Any:
         value = revive.namespaces().v1
     elif root == "private":
         value, parts = compat.private(parts[0]), parts[1:]
+    elif root == "tensorboard":
+        extras.check(root, user="What the program uses of tf.contrib")
+        return importlib.import_module(source)
     else:
         return _slim(source)
     for part in parts:

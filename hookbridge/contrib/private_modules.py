@@ -16,16 +16,10 @@ from typing import Any
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.ground.patching import assign
-from hookbridge.old_programs.names.resolution import OTHERS, PUBLIC
+from hookbridge.old_programs.names.resolution import LAYERS, OTHERS, PUBLIC
 
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"
-# Private modules that still exist, but may use another Keras than the program's: the
-# names of `tf.compat.v1.layers` come before theirs.
-LAYERS = frozenset(
-    f"tensorflow.python.layers.{name}"
-    for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
-)
 PYTHON = "tensorflow.python"
 PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
@@ -121,7 +115,9 @@ def _of_tensorflow(dotted: str) -> Any:
         return real  # a package holds only modules
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real))
-    public = [getattr(v1, name) for part, name in PUBLIC.items() if part in dotted]
+    public = [
+        operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
+    ]
     own: dict[str, Callable[[], Any]] = {
         name[len(dotted) + 1 :]: functools.partial(
             operator.attrgetter(living.removeprefix("tf.compat.v1.")), v1

@@ -139,7 +139,7 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
     reasons = {Path(unread.file).name: unread.reason for unread in report.unread}
     assert set(reasons) == {*bad, "gone.py"} - {"mac.py"}
     for name, reason in {
-        "two.py": "Python 2 (line 1: print 'old'); run 2to3",
+        "two.py": "Python 2 (line 1: print 'old'); `pip install fissix`",
         "wrong.py": "line 1",
         "book.ipynb": "no list `cells`",
         "huge.py": "5000001",

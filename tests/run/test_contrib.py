@@ -12,9 +12,13 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import ON_NEWEST, PROGRAMS, launch_fork
+from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
 
 from hookbridge.contrib import namespace, private_modules
+from hookbridge.contrib.areas import learn
+from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import DATA, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.
@@ -87,6 +91,48 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
     assert "/hookbridge/" not in done.stderr
+
+
+@pytest.mark.slow
+def test_every_name_of_1_15_lives_or_is_told_to_be_gone(launcher: ForkServer) -> None:
+    flags = () if IS_215 else ("--keras=2",)
+    words = ("public_names.py", str(DATA / "public-1.15.json"))
+    done = launch_fork(launcher, *flags, *words, cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    dead = json.loads(done.stdout.splitlines()[-1])
+    target = Target(".".join(map(str, installed_tf_version())))
+    for kind, top in (("tf", "tf"), ("contrib", "tf.contrib")):
+        for module, names in table("public-1.15")[kind].items():
+            for name in names:
+                full = ".".join(part for part in (top, module, name) if part)
+                found = resolve(full, target)
+                is_gone = found is not None and not found.living
+                # The list of living names of tf.contrib is that of the newest.
+                assert (full in dead) is is_gone or (IS_215 and is_gone), full
+                if full in dead and kind == "contrib" and found is not None:
+                    assert "Way out: " + found.hint in dead[full], full
+
+
+@ON_NEWEST
+@pytest.mark.slow
+def test_small_functions_act_as_on_1_15(launcher: ForkServer) -> None:
+    """The record is what the same program prints on TensorFlow 1.15.5."""
+    done = launch_fork(launcher, "small.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    recorded = json.loads(RECORDED.with_name("contrib_small_1_15.json").read_text())
+    assert is_close(json.loads(done.stdout.splitlines()[-1]), recorded)
+
+
+def test_a_function_that_makes_an_experiment_is_called_by_position() -> None:
+    """As TensorFlow 1.15 does: its arguments may have any names."""
+    asked: list[Any] = []
+
+    def make(configuration: Any, params: Any) -> Any:
+        asked.append((configuration, params))
+        return mock.Mock()
+
+    learn.run(make, run_config="config", hparams="params", schedule="train")
+    assert asked == [("config", "params")]
 
 
 def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:

@@ -1,20 +1,20 @@
 """Writes the list of living names of tf.contrib, for `hookbridge doctor`.
 
-    hookbridge run --keras=2 tests/run/write_living_names.py [FILE]
+    hookbridge run --keras=2 tests/run/write_living_names.py
 
-FILE has the names of TensorFlow 1.15, `{area: [names]}`. Without FILE, the names of
-the present list are checked again.
+It asks for each name that TensorFlow 1.15 had, and for those of the present list.
 """
 
 import json
 import sys
-from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.contrib import namespace
 from hookbridge.contrib.gone import Gone
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.target import table
 
 # Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
@@ -24,19 +24,21 @@ def listed(source: str) -> list[str]:
     return [n for n in dir(namespace.resolve(source)) if not n.startswith("_")]
 
 
-def main(path: str = "") -> None:
-    known = json.loads(Path(path).read_text()) if path else contrib_names.names()
+def main() -> None:
+    known = {area: {*names} for area, names in contrib_names.names().items()}
+    for area, names in table("public-1.15")["contrib"].items():
+        known.setdefault(area, set()).update(names)
     for area, sources in MORE.items():
-        known[area] = sorted({*known[area], *(n for s in sources for n in listed(s))})
+        known[area].update(n for s in sources for n in listed(s))
     found = {}
-    for area in sorted({*known, *contrib_names.AREAS}):
-        module = namespace.root()
+    for area in sorted({*known, *contrib_names.AREAS} - {""}):
+        module: Any = namespace.root()
         for part in area.split("."):
-            module = getattr(module, part)
+            module = getattr(module, part, Gone(area))
         names = [
             name
-            for name in sorted(set(known.get(area, ())))
-            if not isinstance(getattr(module, name), Gone)
+            for name in sorted(known.get(area, ()))
+            if not isinstance(getattr(module, name, Gone(name)), Gone)
         ]
         if names:
             found[area] = names
@@ -46,4 +48,4 @@ def main(path: str = "") -> None:
 
 
 print(tf.placeholder)
-main(*sys.argv[1:])
+main()

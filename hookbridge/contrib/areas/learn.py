@@ -158,7 +158,7 @@ def run(
     if run_config is None:
         experiment = experiment_fn(output_dir=output_dir)
     else:
-        experiment = experiment_fn(run_config=run_config, hparams=hparams)
+        experiment = experiment_fn(run_config, hparams)
     task = getattr(experiment, schedule or "train_and_evaluate", None)
     if not callable(task) or (schedule or "").startswith("_"):
         names = [n for n in dir(Experiment) if not n.startswith("_")]

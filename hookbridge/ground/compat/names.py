@@ -33,6 +33,14 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.ops.lookup_ops",
         "lookup tables of `tf.contrib.lookup` that have no public name today",
     ),
+    "data_flow_ops": PrivateName(
+        "tensorflow.python.ops.data_flow_ops",
+        "`tf.contrib.staging.StagingArea`, which has no public name today",
+    ),
+    "summary_ops": PrivateName(
+        "tensorflow.python.ops.summary_ops_v2",
+        "the summaries of `tf.contrib.summary`, which have no public name today",
+    ),
     "distribute_config": PrivateName(
         "tensorflow.python.distribute.distribute_config:DistributeConfig",
         "`tf.contrib.distribute.DistributeConfig`, which has no public name today",

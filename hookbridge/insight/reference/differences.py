@@ -59,10 +59,10 @@ class Layer:
 
     @property
     def first(self) -> Measure | None:
-        """The largest difference of the first step with one."""
+        """Of the first step with a difference, the one that is farthest off."""
         found = [m for m in self.measures if m.differs]
         steps = [m for m in found if m.step == found[0].step]
-        return max(steps, key=lambda m: m.difference) if found else None
+        return max(steps, key=lambda m: m.difference / m.tolerance) if found else None
 
 
 def status(layer: Layer) -> str:

@@ -29,6 +29,9 @@ def is_of_fit(graph: Any) -> bool:
 class FitStep:
     """The steps of one `fit`, or of a loop of the user's own."""
 
+    # Another set of fetches is another function, whose random operations begin anew.
+    fetches_on = True
+
     def __init__(self, graph: Any) -> None:
         self._is_eager = isinstance(graph, LiveGraph)
         with self._outside():

@@ -34,6 +34,8 @@ class GraphStep:
     that is the only loss.
     """
 
+    fetches_on = False  # whether the fetches stay after the last recorded step
+
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._loss = logs.find_loss(graph)

@@ -83,6 +83,9 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """The hook of `recorder`."""
 
     options: Mapping[str, Any] = {}
+    # What `fit` has to know before it traces its step: a second trace of the step would
+    # draw other random numbers.
+    fetched = ("loss:0", "gradients/:0", "batch/:0", "learning_rate:0")
 
     def __init__(self, directory: str, steps: int, then_stop: bool) -> None:
         self._directory = directory
@@ -103,10 +106,11 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the tensors of a step."""
-        writer = self._writer
-        if self._source is None or (writer and writer.steps >= self._steps):
+        writer, source = self._writer, self._source
+        is_done = writer is not None and writer.steps >= self._steps
+        if source is None or (is_done and not source.fetches_on):
             return None
-        self._fetches = self._source.fetches(run_context)
+        self._fetches = source.fetches(run_context)
         if self._fetches is None:
             return None
         if writer is None:
@@ -132,7 +136,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Writes the step, with the variables after it."""
         results, self._fetches = run_values.results, None
         writer = self._writer
-        if results is None or writer is None:
+        if results is None or writer is None or writer.steps >= self._steps:
             return
         after = run_context.session.run(self._followed)
         line: dict[str, Any] = {

@@ -79,7 +79,7 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
     ratio = other / mine if mine else math.nan
     sizes = {size for shape, _ in steps[0].line["batch"].values() for size in shape}
     for factor in sizes - {1}:
-        if any(math.isclose(ratio, r, rel_tol=1e-3) for r in (factor, 1 / factor)):
+        if any(math.isclose(ratio, r, rel_tol=0.05) for r in (factor, 1 / factor)):
             yield f"a sum for a mean: {ratio:.4g} times the loss, of a {factor}"
     held = pairing.ours.initial
     squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)

@@ -48,8 +48,12 @@ def lives(name: str) -> bool:
             f"{place}.{last}" in NAMES or last in names().get(place, ())
             for place in (area, f"{area}.{near}")
         )
+    # The innermost area above the name decides; after a class anything may follow.
     parts = path.split(".")
-    return any(
-        parts[place] in names().get(".".join(parts[:place]), ())
-        for place in range(1, len(parts))
-    )
+    for place in range(len(parts) - 1, 0, -1):
+        above = ".".join(parts[:place])
+        if above in NAMES:
+            return True
+        if above in names():
+            return parts[place] in names()[above]
+    return False

@@ -8,12 +8,21 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.private_names import missing, names_in
-from hookbridge.old_programs.names.target import Target, slim_has, table
+from hookbridge.old_programs.names.private_names import missing
+from hookbridge.old_programs.names.removed import removed, removed_part
+from hookbridge.old_programs.names.sources import names_in
+from hookbridge.old_programs.names.target import (
+    Target,
+    had_in_tf1,
+    slim_has,
+    table,
+    versions,
+)
 
 _V1 = "tf.compat.v1"
 _ESTIMATOR = "hookbridge.estimator"
@@ -21,15 +30,6 @@ _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
-# Names that Python and NumPy had in TensorFlow 1's time, and what is there today.
-# `np.bool` is none of them: NumPy 2 has it again.
-REMOVED_NAMES: dict[str, str] = table("names")["lost"]
-# Functions that no other name of today stands for -> the way out.
-REMOVED_FUNCTIONS: dict[str, str] = table("names")["lost functions"]
-# The modules that have lost names.
-MODULES_WITH_REMOVED_NAMES = frozenset(
-    name.partition(".")[0] for name in (*REMOVED_NAMES, *REMOVED_FUNCTIONS)
-)
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{_V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{_V1}.keras.estimator")
@@ -41,6 +41,9 @@ _SLIM_BROKEN = ("batch_norm", "optimize_loss")
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
 # replace those that it lost.
 PUBLIC: dict[str, str] = table("names")["public"]
+# Private modules that still exist, but may use another Keras than the program's: the
+# names of `tf.compat.v1.layers` come before theirs.
+LAYERS = frozenset(table("names")["modules of layers"])
 # Private names that are there, but are something else than in TensorFlow 1.
 OTHERS: dict[str, str] = table("names")["private"]
 
@@ -65,12 +68,8 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
-    if name in REMOVED_FUNCTIONS:
-        return Resolution("LOST_FUNCTION", hint=REMOVED_FUNCTIONS[name])
-    if root in MODULES_WITH_REMOVED_NAMES:
-        first, dot, below = rest.partition(".")
-        today = REMOVED_NAMES.get(f"{root}.{first}")
-        return Resolution("LOST_NAME", f"{today}{dot}{below}") if today else None
+    if part := removed_part(name):
+        return _of_removed(name, part)
     place, _, last = name.rpartition(".")
     hook = f"{_V1}.train.{last}"
     if place in _OF_HOOKS and last.endswith(_HOOKS) and target.has(hook):
@@ -83,15 +82,42 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return None
     if not name.startswith("tf.compat.") and target.has_v1(name):
         return Resolution("V1_NAME", f"{_V1}.{rest}")
-    return Resolution("MISSING", hint="see the release notes of TensorFlow")
+    if had_in_tf1(name):
+        return _gone(name)
+    return Resolution("MISSING", hint=hint(name))
+
+
+def _of_removed(name: str, part: str) -> Resolution:
+    """What stands for a name of another library, of which `part` was removed."""
+    row = removed()[part]
+    if row.living:
+        return Resolution("LOST_NAME", row.living + name[len(part) :])
+    if row.is_given_back and name == part:
+        return Resolution("LOST_FUNCTION", hint=row.hint)
+    return Resolution("LIBRARY_NAME", hint=row.hint)
 
 
 def hint(name: str) -> str:
     """The way out in words for a name that nothing stands for."""
     hints: dict[str, str] = table("names")["hints"]
-    prefixes = [p for p in hints if f"{name}.".startswith(f"{p}.")]
+    short = name.replace(f"{_V1}.", "tf.", 1)
+    prefixes = [p for p in hints if f"{short}.".startswith(f"{p}.")]
     longest = max(prefixes, key=len, default="")
-    return hints.get(longest, "see docs/migration.md").format(name=name)
+    return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
+
+
+def is_of_no_version(name: str) -> bool:
+    """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
+
+    A program of TensorFlow 1 that has such a name does not get there. The names of
+    before 1.0 that have a hint are no such names.
+    """
+    for place in (f"{_ESTIMATOR}.v1.", f"{_ESTIMATOR}."):
+        name = name.replace(place, "tf.estimator.", 1)
+    name = name.replace(f"{_V1}.", "tf.", 1)
+    if had_in_tf1(name) or name in table("names")["hints"]:
+        return False
+    return not any(Target(version).has(name) for version in versions())
 
 
 def _gone(name: str) -> Resolution:
@@ -107,7 +133,7 @@ def _of_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     rest = name[len(prefix) + 1 :]
     is_v1 = not has_estimator(rest)
     if is_v1 and not has_estimator(rest, v1=True):
-        return _NEVER
+        return _gone(name) if had_in_tf1(f"tf.estimator.{rest}") else _NEVER
     if prefix == f"{_V1}.estimator":
         is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
     return Resolution("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
@@ -183,9 +209,20 @@ def _of_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | None:
-    return Resolution(
-        "KERAS_PRIVATE", name.replace("tensorflow.python.keras", "tf.keras", 1)
-    )
+    """The public name: that of the same module, or one that ends in the same way."""
+    public = name.replace("tensorflow.python.keras", "tf.keras", 1)
+    place, _, last = public.rpartition(".")
+    if not had_in_tf1(public):
+        modules = table("public-1.15")["tf"]
+        places = [f"tf.{m}" for m in modules if last in modules[m]]
+        # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
+        near = [p for p in places if place.startswith(p) and p != "tf"]
+        others = [p for p in places if p.startswith("tf.keras.")]
+        if not near and not others:
+            way = "the public name in `tf.keras`, or `hookbridge run`"
+            return Resolution("KERAS_PRIVATE", hint=way)
+        public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
+    return Resolution("KERAS_PRIVATE", public)
 
 
 def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -193,18 +230,31 @@ def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
     for old, living in OTHERS.items():
         if f"{name}.".startswith(f"{old}."):
             return Resolution("V1_NAME", living + name[len(old) :])
-    lost, is_of_module = missing(name, target)
+    module, _, last = name.rpartition(".")
+    if module in LAYERS and target.has(living := f"{_V1}.layers.{last}"):
+        return Resolution("V1_NAME", living)
+    lost, in_module, is_certain = missing(name, target)
+    last = lost if lost and in_module else last
+    living = next(filter(target.has, _public_places(name, last)), "")
     if not lost:
+        # `run` looks among the public names, too.
+        if not is_certain and living and "." in living.removeprefix(f"{_V1}."):
+            return Resolution("V1_NAME", living)
         return Resolution("PRIVATE", hint="the public name")
-    last = lost if is_of_module else lost.rpartition(".")[2]
-    for place in (*(place for inside, place in PUBLIC.items() if inside in name), ""):
-        living = _joined(_V1, place, last)
-        if target.has(living):
-            # `run` answers the names that a private module lost, not whole modules.
-            if is_of_module:
-                return Resolution("V1_NAME", living)
-            return Resolution("PRIVATE_GONE", hint=f"`{living}`")
-    return Resolution("PRIVATE_GONE", hint="code of your own")
+    if not living:
+        return Resolution("PRIVATE_GONE", hint="code of your own")
+    # `run` answers the names that a private module lost, not whole modules.
+    if in_module:
+        return Resolution("V1_NAME", living)
+    return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+
+
+def _public_places(name: str, last: str) -> Iterator[str]:
+    """Where a private name may be public today, in the order in which `run` asks."""
+    for inside, place in PUBLIC.items():
+        if inside in name:
+            yield _joined(_V1, place, last)
+    yield f"{_V1}.{last}"
 
 
 def _of_slim(name: str, prefix: str, target: Target) -> Resolution | None:

@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.ground.package_files import files_below, packaged
 
 DATA = packaged("hookbridge.old_programs.names", "data")
-NEWEST = "2.21"
+NEWEST = "2.21"  # the newest release; the names of its candidate are known too
 _V1 = "compat.v1"
 Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
 
@@ -49,15 +49,23 @@ class Target:
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        rest = name.partition(".")[2]
+        rest, kind = name.partition(".")[2], "v2"
         if f"{rest}.".startswith(f"{_V1}."):
-            return _has(self._modules["v1"], rest[len(_V1) + 1 :])
-        return _has(self._modules["v2"], rest)
+            rest, kind = rest[len(_V1) + 1 :], "v1"
+        gone: list[str] = table("names")["gone where names are not listed"]
+        if any(f"{rest}.".startswith(f"{one}.") for one in gone):
+            return False
+        return _has(self._modules[kind], rest)
 
     @property
     def has_estimator(self) -> bool:
         """Whether this TensorFlow has Estimator; it has Keras 2 as `tf.keras` then."""
         return self.has("tf.estimator")
+
+    @property
+    def needs_summary_place(self) -> bool:
+        """Whether a `SummarySaverHook` without a place is an error, as since 2.22."""
+        return versions().index(self.version) >= versions().index("2.22")
 
     def has_v1(self, name: str) -> bool:
         """Whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""
@@ -77,6 +85,14 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
         if module not in names:
             return True
     return True
+
+
+def had_in_tf1(name: str) -> bool:
+    """Whether TensorFlow 1.15 had a public name `tf.X`, or a name of `tf.contrib`."""
+    rest = name.removeprefix("tf.").removeprefix("compat.v1.")
+    if f"{rest}.".startswith("contrib."):
+        return _has(table("public-1.15")["contrib"], rest[len("contrib.") :])
+    return _has(table("public-1.15")["tf"], rest)
 
 
 def slim_has(name: str) -> bool:

@@ -6,6 +6,7 @@ is not imported.
 Reading order: `bound_names` (which TensorFlow name an expression means), `guards` (code
 that a program runs only where a name is there), `evidence` (what one file says),
 `notebooks` and `modules` (a file with all of this), `imports` (which file an import
-means), `programs` (which files run together, and what follows), `packages` (what is
-missing beside TensorFlow), `libraries` (installed packages).
+means), `search_path` (folders that a file adds), `programs` (which files run together,
+and what follows), `packages` (what is missing beside TensorFlow), `libraries`
+(installed packages).
 """

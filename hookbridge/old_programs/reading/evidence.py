@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hookbridge.old_programs.names.removed import removed_part
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.bound_names import (
@@ -101,6 +102,8 @@ class Evidence:
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
+    # The names that it uses and that another library has no more.
+    removed: frozenset[str] = frozenset()
 
 
 def examine(
@@ -114,7 +117,8 @@ def examine(
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
-    return Evidence(**first_uses, written=written)
+    removed = {removed_part(name) for _, name in uses(nodes, names)} - {""}
+    return Evidence(**first_uses, written=written, removed=frozenset(removed))
 
 
 def _kinds(

@@ -9,6 +9,7 @@ import functools
 import io
 import os
 import re
+import sys
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,13 +19,20 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
+from hookbridge.ground.extras import is_installed
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards
-from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.bound_names import Names, imports, uses
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
+# The package has `2to3`, which Python itself lost in 3.13.
+FROM_PYTHON_2 = (
+    "`pip install fissix` and `python -m fissix -w FILE` make Python 3 of it"
+)
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Folders that hold no code of the user's own.
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
@@ -76,7 +84,21 @@ class Module:
     @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        return guards.guarded(self.nodes)
+        return guards.guarded(self.nodes, self._is_dead)
+
+    def _is_dead(self, part: ast.AST) -> bool:
+        """Whether a part has a name or a module that is not there today."""
+        nodes = list(ast.walk(part))
+        for node in nodes:
+            for one in imports(node):
+                root = one.full.partition(".")[0]
+                if root and root not in sys.modules and not is_installed(root):
+                    return True
+        target = Target(NEWEST)
+        return any(
+            (found := resolve(name, target)) is not None and found.code != "PRIVATE"
+            for _, name in uses(nodes, self.names)
+        )
 
     @functools.cached_property
     def evidence(self) -> Evidence:
@@ -191,6 +213,6 @@ def why(error: SyntaxError) -> str:
     if re.match(r"(print|exec)\s+[^\s=(]", text) or re.match(
         r"except\s+[\w.]+\s*,\s*\w+\s*:", text
     ):
-        return f"Python 2 (line {error.lineno}: {text}); run 2to3 on it first"
+        return f"Python 2 (line {error.lineno}: {text}); {FROM_PYTHON_2}"
     line = f" in line {error.lineno}" if error.lineno else ""
     return f"syntax error{line}: {error.msg}"

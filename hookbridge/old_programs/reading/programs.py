@@ -20,6 +20,7 @@ from hookbridge.old_programs.reading.modules import (
     find_files,
     read_module,
 )
+from hookbridge.old_programs.reading.search_path import added_folders
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
@@ -56,12 +57,14 @@ def shows_tf1(file: Evidence) -> bool:
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     """The meaning of a program."""
     files = list(files)
-    kinds = [field.name for field in fields(Evidence) if field.name != "written"]
+    names = [field.name for field in fields(Evidence)]
+    kinds = [name for name in names if name not in ("written", "removed")]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     result = Meaning(
         **{kind: next(filter(None, some), None) for kind, some in uses.items()},
         written=frozenset().union(*(file.written for file in files)),
+        removed=frozenset().union(*(file.removed for file in files)),
     )
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
@@ -112,9 +115,13 @@ class Programs:
     ) -> None:
         self.given, self.modules = list(modules), list(modules)
         self._roots = roots
+        # What the modules put into `sys.path` holds for all of them.
+        self._added: dict[str, None] = {}
         # A file that cannot be read has no module.
         self._by_path: dict[str, Module | None] = {m.path: m for m in modules}
         self._imports: dict[Module, dict[str, Module]] = {}
+        for module in self.given:
+            self._added.update(dict.fromkeys(added_folders(module)))
         for module in self.modules:  # grows on the way
             self._imports[module] = dict(self._imported(module))
         for _ in range(_MAX_LINKS):
@@ -137,13 +144,20 @@ class Programs:
                 for part in parts:
                     self._of.setdefault(part, []).append(of_main)
 
+    def roots(self, module: Module) -> list[str]:
+        """The folders in which the modules that a file imports are looked for."""
+        return [*self._roots(module), *self._added]
+
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
-        for name, file in imported(module, self._roots(module)) if module.file else ():
+        roots = self.roots(module) if module.file else ()
+        for name, file in imported(module, roots) if module.file else ():
             path = os.path.realpath(file)
             if path not in self._by_path:
                 part = read_module(file)
                 self._by_path[path] = part if isinstance(part, Module) else None
-                self.modules += [part] if isinstance(part, Module) else []
+                if isinstance(part, Module):
+                    self.modules.append(part)
+                    self._added.update(dict.fromkeys(added_folders(part)))
             if (module_of_file := self._by_path[path]) is not None:
                 yield name, module_of_file
 
@@ -157,10 +171,17 @@ class Programs:
                     waiting.append(module)
         return list(modules)
 
+    def _does_something(self, main: Module) -> bool:
+        """Whether a main file, or a module that it imports, does more than define."""
+        return does_something(main) or any(
+            part.evidence.tensorflow and runs_statements(part)
+            for part in self._reached(main)
+        )
+
     def place(self, module: Module) -> Place:
         """Where a module stands in its programs."""
         is_main = module in self._of_main
-        is_run = is_main and does_something(module)
+        is_run = is_main and self._does_something(module)
         meanings = self._of.get(module) or [of_files([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
         meant = next((one for one in meanings if one.old), meanings[0])
@@ -179,7 +200,13 @@ def read_programs(
     unread = [file for file in files if isinstance(file, Unread)]
     unread += [cell for module in modules for cell in module.unread_cells]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
-    return Programs(modules, lambda m: folders_above(m.file, tops)), unread
+    # A file that is given by its name is run: Python looks in its folder first.
+    mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
+
+    def roots(module: Module) -> list[str]:
+        return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
+
+    return Programs(modules, roots), unread
 
 
 def is_script(module: Module) -> bool:
@@ -198,8 +225,11 @@ def _called(statement: ast.stmt) -> str:
 
 def does_something(module: Module) -> bool:
     """Whether a file does more than define names and settings when it runs."""
-    if is_script(module):
-        return True
+    return is_script(module) or runs_statements(module)
+
+
+def runs_statements(module: Module) -> bool:
+    """Whether an import of a file does more than define names and settings."""
     needs_v1 = module.evidence.needs_v1
     for statement in module.tree.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):

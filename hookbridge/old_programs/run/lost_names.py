@@ -1,18 +1,28 @@
-"""What Python and NumPy have lost, and old programs use."""
+"""What Python and other libraries have lost, and old programs use."""
 
 from __future__ import annotations
 
 import builtins
 import collections
 import importlib
+import importlib.util
 import inspect
+import sys
+import types
+from collections.abc import Collection
 from typing import Any
 
+from hookbridge import errors
+from hookbridge.contrib.private_modules import KERAS, keras2
+from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.resolution import REMOVED_FUNCTIONS, REMOVED_NAMES
+from hookbridge.old_programs.names.removed import removed
+from hookbridge.old_programs.run import lost_pictures
 
 # What `inspect.getargspec` returned until Python 3.11.
 ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
+# Libraries whose lost names are given back to every program: others ask for them, too.
+_ALWAYS = ("Python", "NumPy")
 
 
 def getargspec(func: Any) -> ArgSpec:
@@ -25,14 +35,92 @@ def asscalar(a: Any) -> Any:
     return importlib.import_module("numpy").asarray(a).item()
 
 
-def bring_back() -> None:
-    """Gives modules the names that they have lost; no name changes its meaning."""
-    ours = {name: f"{__name__}.{name.rpartition('.')[2]}" for name in REMOVED_FUNCTIONS}
-    for name, living in {**REMOVED_NAMES, "numpy.bool": "bool", **ours}.items():
-        module, _, lost = name.rpartition(".")
-        place, _, last = living.rpartition(".")
-        owner = importlib.import_module(module)
-        # Not `hasattr`: NumPy warns of some of these names.
-        if lost not in vars(owner):
-            value = getattr(importlib.import_module(place) if place else builtins, last)
-            InstanceMethods(owner, {lost: value}).install()
+def asfarray(a: Any, dtype: Any = None) -> Any:
+    """`numpy.asfarray`: an array of floats."""
+    numpy = importlib.import_module("numpy")
+    if dtype is None or not numpy.issubdtype(dtype, numpy.inexact):
+        dtype = numpy.float64
+    return numpy.asarray(a, dtype=dtype)
+
+
+_OURS: dict[str, Any] = {
+    "inspect.getargspec": getargspec,
+    "numpy.NINF": -float("inf"),
+    "numpy.asfarray": asfarray,
+    "numpy.asscalar": asscalar,
+    "scipy.misc.imread": lost_pictures.imread,
+    "scipy.misc.imresize": lost_pictures.imresize,
+    "scipy.misc.imsave": lost_pictures.imsave,
+}
+
+
+def bring_back(used: Collection[str]) -> None:
+    """Gives modules the names that they have lost; no name changes its meaning.
+
+    Args:
+      used: the removed names that the program uses.
+    """
+    names = {n for n, row in removed().items() if row.library in _ALWAYS} | {*used}
+    for name in sorted(names):
+        row = removed()[name]
+        if name in _OURS:
+            _give(name, _OURS[name])
+        elif row.living:
+            root = row.living.partition(".")[0]
+            if hasattr(builtins, root) or is_installed(root):
+                _give(name, _value(_of_today(row.living)))
+    _give("numpy.bool", bool)
+
+
+def _of_today(name: str) -> str:
+    """A name of `keras` is one of the Keras that the program gets."""
+    is_of_keras = name.startswith(f"{KERAS}.")
+    return keras2() + name[len(KERAS) :] if is_of_keras else name
+
+
+def _give(name: str, value: Any) -> None:
+    """Sets a lost name, and the modules above it that are lost with it."""
+    module, _, last = _of_today(name).rpartition(".")
+    if not is_installed(module.partition(".")[0]):
+        return
+    owner = _module(module)
+    if isinstance(value, types.ModuleType):
+        sys.modules.setdefault(f"{module}.{last}", value)
+    # Not `hasattr`: NumPy warns of some of these names.
+    if last not in vars(owner):
+        InstanceMethods(owner, {last: value}).install()
+
+
+def _module(name: str) -> types.ModuleType:
+    """A module, or an empty one in its place if the library has lost it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        parent, _, last = name.rpartition(".")
+        if not parent:
+            raise
+        above = _module(parent)
+    empty = types.ModuleType(name, "What this module had until its library lost it.")
+    empty.__path__ = []
+    sys.modules[name] = empty
+    if last not in vars(above):
+        InstanceMethods(above, {last: empty}).install()
+    return empty
+
+
+def _value(living: str) -> Any:
+    """The object that a living name means: a builtin, a module, or a name in one."""
+    module, _, last = living.rpartition(".")
+    if not module:
+        if hasattr(builtins, last):
+            return getattr(builtins, last)
+        return importlib.import_module(last)
+    if hasattr(builtins, module):  # `str.maketrans`
+        return getattr(getattr(builtins, module), last)
+    owner = importlib.import_module(module)
+    if hasattr(owner, last):
+        return getattr(owner, last)
+    try:
+        return importlib.import_module(living)
+    except ModuleNotFoundError:
+        raise errors.PrivateNameMovedError(f"`{living}` is not there today.") from None

@@ -37,6 +37,8 @@ class Program:
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
         self._evidence = dict(evidence)
+        # The files that the main file imports, in whatever folder they are.
+        self._read = set(map(os.path.realpath, evidence))
         self.world = worlds.decide(list(self._evidence.values()), launch)
         self.entered = False
         self._joiner: Joiner | None = None
@@ -55,6 +57,10 @@ class Program:
             if isinstance(module, Unread):
                 return Evidence()
             self._evidence[file] = module.evidence
+            if self.entered and module.evidence.removed:
+                from hookbridge.old_programs.run import lost_names
+
+                lost_names.bring_back(module.evidence.removed)
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
@@ -109,7 +115,7 @@ class Program:
         if not evidence.tensorflow:
             return None
         self.enter()
-        if self.own.is_inside(file):
+        if self.own.is_inside(file) or os.path.realpath(file) in self._read:
             return self.world.meaning.targets_tf1(evidence)
         return shows_tf1(evidence)
 

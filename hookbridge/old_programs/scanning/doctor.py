@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from hookbridge.ground import compat, extras
+from hookbridge.old_programs.names import sources
+from hookbridge.old_programs.names.removed import removed_part
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.bound_names import imports
-from hookbridge.old_programs.reading.imports import folders_above
+from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
@@ -27,6 +29,8 @@ from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.old_programs.scanning.scan import lacks
 
 COLUMNS = 100
+# What these lack other parts of this page say.
+_OTHERS = frozenset({*TENSORFLOW, "distutils"})
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
 
 
@@ -62,6 +66,7 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
         for finding in lacks(module, programs.place(module), names)
     ]
     needs += _old_libraries(programs)
+    needs += _not_in_libraries(programs)
     needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
     return Diagnoses(
         target,
@@ -92,7 +97,7 @@ def _absent(programs: Programs) -> Iterator[str]:
             for name in () if id(node) in module.guarded else _packages(node):
                 is_own = any(
                     os.path.exists(os.path.join(folder, name + end))
-                    for folder in folders_above(module.file)
+                    for folder in programs.roots(module)
                     for end in ("", ".py")
                 )
                 is_loaded = is_own or name in sys.modules
@@ -108,6 +113,25 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
             nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
                 yield finding_at(module, node, "OLD_LIBRARY", f"{name} ({use})", way)
+
+
+def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
+    """A finding for each imported name that its installed library certainly lacks."""
+    for module in programs.modules:
+        own = programs.place(module).own
+        for node in module.nodes:
+            for one in imports(node) if id(node) not in module.guarded else ():
+                root = one.full.partition(".")[0]
+                is_own = any(f"{n}.".startswith(f"{root}.") for n in own)
+                if not root or is_own or root in _OTHERS or one.bound == "*":
+                    continue
+                num_modules = one.full.count(".") + isinstance(node, ast.Import)
+                if removed_part(one.full):
+                    continue
+                if not sources.missing(one.full, num_modules).rest:
+                    continue
+                way = f"its name of today in {root}, or an older release of {root}"
+                yield finding_at(module, node, "LIBRARY_NAME", one.full, way)
 
 
 def _packages(node: ast.AST) -> set[str]:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
-from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.evidence import Use
@@ -75,6 +75,7 @@ def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
             findings += _readers_on_gpu(module, node)
         elif isinstance(node, ast.Call):
             findings += _of_call(module, place, node)
+            findings += _summaries_nowhere(module, node, target)
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
 
@@ -101,7 +102,13 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         outcome = resolve(name, target)
         if is_old and outcome is not None and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
-        if outcome is not None:
+        if outcome is None:
+            continue
+        # A rewrite makes these names of those of TensorFlow 1.
+        of_v1 = is_old or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+        if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
+            yield finding_at(module, node, "NOT_IN_1_15", name, "")
+        else:
             yield finding_at(module, node, outcome.code, name, outcome.way_out)
     alone = module.evidence.old or module.evidence.leftover
     if is_old and not alone and meaning.old:
@@ -169,6 +176,20 @@ def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
             name = f"{method}({keyword.arg}=)"
             way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
             yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+
+
+def _summaries_nowhere(
+    module: Module, call: ast.Call, target: Target
+) -> Iterator[Finding]:
+    """A `SummarySaverHook` that has no place, where the target asks for one."""
+    name = module.names.of(call.func) or ""
+    if not target.needs_summary_place or not name.endswith(".SummarySaverHook"):
+        return
+    given = {keyword.arg for keyword in call.keywords}
+    # The third and fourth argument; `**options` may have them.
+    if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
+        way = "`output_dir=`, or leave the hook out"
+        yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
 
 
 def _may_be_function(node: ast.expr) -> bool:

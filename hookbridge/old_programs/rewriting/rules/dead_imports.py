@@ -23,9 +23,13 @@ _NO_MODULES = (
 
 def lines_for(one: Import, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    full = context.meant(canonical(one.full))
+    written = canonical(one.full)
+    full = context.meant(written)
     become = None if one.bound == "*" else context.resolve(full)
-    if become is None:
+    if become is None and full != written and not context.target.has(written):
+        # `from tensorflow import app`, in a file that means TensorFlow 1.
+        become = context.resolve(written)
+    if become is None or one.bound == "*":
         return None
     is_kept = full.startswith("tf.contrib") or become.code == "LOST_NAME"
     if is_kept and id(one.node) in context.module.guarded:
@@ -35,7 +39,7 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
         return ["import tensorflow"] if one.bound == "tensorflow" else None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
-        if become.living == full:
+        if become.living == written:
             return None
         return _lines(one.bound, become.living, context)
     if _all_uses_are_renamed(one.bound, context):
@@ -82,9 +86,10 @@ def prepare(context: Context) -> None:
                 context.kept.add(one.bound)
         elif lines and lines != [f"import {one.bound}"]:
             context.kept.add(one.bound)
-            new = resolve(context.meant(full), context.target)
-            if new is not None and one.bound in bound:
-                bound[one.bound] = new.living
+            meant = context.meant(full)
+            new = resolve(meant, context.target)
+            if one.bound in bound:
+                bound[one.bound] = meant if new is None else new.living
         elif not lines:
             bound.pop(one.bound, None)
 

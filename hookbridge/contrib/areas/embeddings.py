@@ -1,0 +1,112 @@
+"""Functions of `tf.contrib.layers` and `tf.contrib.legacy_seq2seq` for sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Any:
+    """`tf.contrib.layers.embed_sequence`: the rows of a variable `embeddings`."""
+    if not (reuse or (vocab_size and embed_dim)):
+        raise ValueError(
+            "Must specify vocab size and embedding dimension when not reusing. Got "
+            f"vocab_size={vocab_size} and embed_dim={embed_dim}"
+        )
+    with tf.compat.v1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
+        keys = tf.compat.v1.GraphKeys
+        embeddings = tf.compat.v1.get_variable(
+            "embeddings",
+            None if None in (vocab_size, embed_dim) else [vocab_size, embed_dim],
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=[keys.GLOBAL_VARIABLES, keys.MODEL_VARIABLES],
+        )
+        if not unique:
+            return tf.nn.embedding_lookup(embeddings, ids)
+        found, places = tf.unique(tf.reshape(ids, [-1]))
+        rows = tf.gather(tf.nn.embedding_lookup(embeddings, found), places)
+        shape = tf.concat([tf.shape(ids), tf.shape(embeddings)[1:]], 0)
+        result = tf.reshape(rows, shape)
+        result.set_shape(ids.shape.concatenate(embeddings.shape[1:]))
+        return result
+
+
+def sequence_loss_by_example(
+    logits: list[Any],
+    targets: list[Any],
+    weights: list[Any],
+    average_across_timesteps: bool = True,
+    softmax_loss_function: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.legacy_seq2seq.sequence_loss_by_example`, `[batch]`.
+
+    The lists have an item for each step: logits `[batch, symbols]`, the others
+    `[batch]`.
+    """
+    if not len(targets) == len(logits) == len(weights):
+        raise ValueError(
+            "Lengths of logits, weights, and targets must be the same "
+            f"{len(logits)}, {len(weights)}, {len(targets)}."
+        )
+    plain = softmax_loss_function is None
+    loss = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
+    with tf.name_scope(name or "sequence_loss_by_example"):
+        losses = [
+            loss(labels=tf.reshape(target, [-1]) if plain else target, logits=logit)
+            * weight
+            for logit, target, weight in zip(logits, targets, weights, strict=True)
+        ]
+        total = tf.add_n(losses)
+        # The small number avoids a division by zero.
+        return (
+            total / (tf.add_n(weights) + 1e-12) if average_across_timesteps else total
+        )
+
+
+def sequence_loss(
+    logits: list[Any],
+    targets: list[Any],
+    weights: list[Any],
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.contrib.legacy_seq2seq.sequence_loss`, a scalar."""
+    with tf.name_scope(name or "sequence_loss"):
+        by_example = sequence_loss_by_example(
+            logits, targets, weights, average_across_timesteps, softmax_loss_function
+        )
+        reduce = tf.reduce_mean if average_across_batch else tf.reduce_sum
+        return reduce(by_example)
+
+
+def real_valued_column(
+    column_name: str,
+    dimension: int | None = 1,
+    default_value: Any = None,
+    dtype: Any = tf.float32,
+    normalizer: Any = None,
+) -> Any:
+    """`tf.contrib.layers.real_valued_column`: a numeric column of today."""
+    if dimension is None:
+        raise ValueError(
+            "dimension=None, a column of any length, is none that TensorFlow has today"
+        )
+    return tf.feature_column.numeric_column(
+        column_name, [dimension], default_value, dtype, normalizer
+    )

@@ -1,0 +1,87 @@
+"""`tf.contrib.rnn`'s cells that project the inputs or the outputs of another cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.contrib.areas.cells import of_keras2
+
+_RNNCell: Any = of_keras2("RNNCell")
+
+
+class _Projection(_RNNCell):  # type: ignore[misc]
+    """A cell with a dense layer, whose variables are `kernel` and `bias`."""
+
+    def __init__(self, cell: Any, size: int, activation: Any, reuse: Any) -> None:
+        super().__init__(_reuse=reuse)
+        self._cell = cell
+        self._size = size
+        self._activation = activation
+        self._kernel_and_bias: list[Any] = []
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the cell's states."""
+        return self._cell.state_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The cell's first state."""
+        return self._cell.zero_state(batch_size, dtype)
+
+    def _projected(self, inputs: Any) -> Any:
+        if not self._kernel_and_bias:
+            shape = [inputs.shape.as_list()[1], self._size]
+            zeros = tf.compat.v1.zeros_initializer(inputs.dtype)
+            get = tf.compat.v1.get_variable
+            kernel = get("kernel", shape, inputs.dtype)
+            bias = get("bias", [self._size], inputs.dtype, initializer=zeros)
+            self._kernel_and_bias = [kernel, bias]
+        kernel, bias = self._kernel_and_bias
+        result = tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
+        return self._activation(result) if self._activation else result
+
+
+class InputProjectionWrapper(_Projection):
+    """`tf.contrib.rnn.InputProjectionWrapper`."""
+
+    def __init__(
+        self,
+        cell: Any,
+        num_proj: int,
+        activation: Any = None,
+        input_size: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(cell, num_proj, activation, reuse)
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the cell's outputs."""
+        return self._cell.output_size
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Projects the inputs, then runs the cell."""
+        return self._cell(self._projected(inputs), state)
+
+
+class OutputProjectionWrapper(_Projection):
+    """`tf.contrib.rnn.OutputProjectionWrapper`."""
+
+    def __init__(
+        self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None
+    ) -> None:
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        super().__init__(cell, output_size, activation, reuse)
+
+    @property
+    def output_size(self) -> int:
+        """The size of the projected outputs."""
+        return self._size
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs the cell, then projects its outputs."""
+        output, new_state = self._cell(inputs, state)
+        return self._projected(output), new_state

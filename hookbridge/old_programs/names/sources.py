@@ -1,0 +1,189 @@
+"""What the source of an installed package certainly lacks; nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# A module with one of these may have names that its text does not show.
+_OPAQUE = re.compile(
+    r"^[ \t]*(?:def )?__getattr__\b|__getattr__,|\bsys\.modules\[|\bglobals\(\)[.\[]"
+    r"|\bsetattr\(sys\b|\bvars\(\)|^exec\(|\.attach\w*\(|\bmodule_wrapper\b"
+    r"|=[ \t]*globals\(\)",
+    re.M,
+)
+# What binds names at the top of a module, and inside of `try` and `if` there. It is
+# searched for, since parsing takes seconds for the long files of TensorFlow.
+_BLOCK = re.compile(
+    r"^(?:if|elif|else|try|except|finally|with|for|while)\b[^\n]*:[^\n]*\n"
+    r"((?:[ \t]+[^\n]*\n|\n)+)",
+    re.M,
+)
+_DEFINED = re.compile(r"^(?:async )?(?:def|class)[ \t]+(\w+)", re.M)
+_ASSIGNED = re.compile(r"^\(?(\w[\w, \t]*?)\)?[ \t]*(?::[^=\n]+)?=(?!=)", re.M)
+_ANNOTATED = re.compile(r"^(\w+)[ \t]*:", re.M)
+_IMPORTED = re.compile(
+    r"^(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.M
+)
+_STAR = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+\(?\*", re.M)
+
+
+class Missing(NamedTuple):
+    """The part of a dotted name that is certainly not there.
+
+    Attributes:
+      rest: that part and all after it; empty if nothing is missing for certain.
+      in_module: whether the module before it is there and lacks the name.
+      is_certain: False if nobody can tell whether anything is missing.
+    """
+
+    rest: str = ""
+    in_module: bool = False
+    is_certain: bool = True
+
+
+_UNKNOWN = Missing(is_certain=False)
+
+
+def missing(name: str, num_modules: int = 1) -> Missing:
+    """What an installed package lacks of a dotted name, which begins with its name.
+
+    Nothing is known if the package itself is not installed. Attributes of classes and
+    functions are not looked at.
+
+    Args:
+      name: the dotted name.
+      num_modules: the number of its parts that have to be modules: an import of them
+        asks for files, and no `__getattr__` helps.
+    """
+    root, *parts = name.split(".")
+    place = package(root)
+    if place is None:
+        return _UNKNOWN
+    for number, part in enumerate(parts):
+        rest = ".".join(parts[number:])
+        if place.is_file():
+            there = has(place, part)
+            if there is None:
+                return _UNKNOWN
+            return Missing() if there else Missing(rest, True)
+        inside = place / part
+        if inside.is_dir():
+            place = inside
+        elif (file := inside.with_suffix(".py")).is_file():
+            place = file
+        else:
+            init = place / "__init__.py"
+            there = any(place.glob(f"{part}.*")) or has(init, part)
+            text = _text(init)
+            if number + 2 <= num_modules and text is not None:
+                there = there or (None if text.adds_modules else False)
+            if there is None:
+                return _UNKNOWN
+            return Missing() if there else Missing(rest)
+    return Missing()
+
+
+@functools.cache
+def package(root: str) -> Path | None:
+    """The folder, or the only file, of an installed package; None if it has none."""
+    try:
+        spec = importlib.util.find_spec(root)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    places = list(spec.submodule_search_locations or ())
+    if places:
+        # A package in several places has no file of its own.
+        return Path(places[0]) if spec.origin else None
+    file = Path(spec.origin or "")
+    return file if file.suffix == ".py" else None
+
+
+class _Text(NamedTuple):
+    """What the text of a module shows without being parsed."""
+
+    is_opaque: bool  # whether it may have names that it does not show
+    adds_modules: bool  # whether it may add modules that have no files
+    bound: frozenset[str]  # the names that it binds
+    starred: tuple[str, ...]  # modules all of whose names it imports
+
+
+@functools.cache
+def has(file: Path, name: str) -> bool | None:
+    """Whether a module has a name; None if its text does not show it."""
+    text = _text(file)
+    if text is None:
+        return False
+    if name in text.bound:
+        return True
+    others: set[bool | None] = {None} if text.is_opaque else set()
+    if not name.startswith("_"):
+        others |= {_in_starred(file, starred, name) for starred in text.starred}
+    if True in others:
+        return True
+    return None if None in others else False
+
+
+def _in_starred(file: Path, starred: str, name: str) -> bool | None:
+    """Whether `from starred import *` in a file binds a name."""
+    dots = len(starred) - len(starred.lstrip("."))
+    parts = [part for part in starred.split(".") if part]
+    place = file.parents[dots - 1] if dots else package(parts.pop(0))
+    if place is None:
+        return None  # not installed
+    place = place.joinpath(*parts)
+    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    # A module in another language shows nothing.
+    return has(source, name) if source.is_file() and source != file else None
+
+
+@functools.cache
+def _text(file: Path) -> _Text | None:
+    """None if the file is not there."""
+    if not file.is_file():
+        return None
+    text = file.read_text("utf-8", "replace")
+    blocks = [inspect.cleandoc(f"\n{block}") for block in _BLOCK.findall(text)]
+    names: set[str] = set()
+    for part in (text, *blocks):
+        names.update(_DEFINED.findall(part), _ANNOTATED.findall(part))
+        for assigned in _ASSIGNED.findall(part):
+            names.update(re.findall(r"\w+", assigned))
+        for imported in _IMPORTED.findall(part):
+            items = re.sub(r"#[^\n]*|[()\\\s]+", " ", imported).split(",")
+            names.update(
+                words[-1].partition(".")[0] for i in items if (words := i.split())
+            )
+    return _Text(
+        bool(_OPAQUE.search(text)),
+        "sys.modules" in text or "meta_path" in text,
+        frozenset(names),
+        tuple(_STAR.findall(text)),
+    )
+
+
+@functools.cache
+def names_in(file: Path) -> frozenset[str]:
+    """The names that a module binds at its top level."""
+    return frozenset(_bound(ast.parse(file.read_bytes()).body))
+
+
+def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                yield node.id
+        else:
+            yield from _bound(ast.iter_child_nodes(node))

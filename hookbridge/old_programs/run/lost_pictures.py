@@ -1,0 +1,63 @@
+"""`imread`, `imsave` and `imresize` of `scipy.misc`, which SciPy lost in 1.2 and 1.3.
+
+They were thin covers of Pillow; so are these. Arrays are `[height, width]` or
+`[height, width, channels]`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+
+def _pillow() -> Any:
+    return importlib.import_module("PIL.Image")
+
+
+def imread(name: Any, flatten: bool = False, mode: str | None = None) -> Any:
+    """`scipy.misc.imread`: the picture of a file as an array."""
+    with _pillow().open(name) as opened:
+        picture = opened.convert(mode) if mode is not None else opened
+        if mode is None and picture.mode == "P":
+            has_alpha = "transparency" in picture.info
+            picture = picture.convert("RGBA" if has_alpha else "RGB")
+        if flatten:
+            picture = picture.convert("F")
+        elif picture.mode == "1":
+            picture = picture.convert("L")
+        return np.array(picture)
+
+
+def imsave(name: Any, arr: Any, format: str | None = None) -> None:
+    """`scipy.misc.imsave`: scales the values to 0..255 and writes a picture."""
+    _pillow().fromarray(_as_bytes(np.asarray(arr))).save(name, format=format)
+
+
+def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: Any = None) -> Any:
+    """`scipy.misc.imresize`; `size` is a percentage, a fraction, or a shape."""
+    picture = _pillow().fromarray(_as_bytes(np.asarray(arr)), mode=mode)
+    if isinstance(size, int | np.integer):
+        shape = tuple(int(side * size / 100.0) for side in picture.size)
+    elif isinstance(size, float | np.floating):
+        shape = tuple(int(side * size) for side in picture.size)
+    else:
+        shape = size[1], size[0]
+    how = {
+        "nearest": 0,
+        "lanczos": 1,
+        "bilinear": 2,
+        "bicubic": 3,
+        "cubic": 3,
+    }
+    return np.array(picture.resize(shape, resample=how[interp]))
+
+
+def _as_bytes(data: Any) -> Any:
+    """An array of bytes with the values scaled, as `scipy.misc.bytescale` did."""
+    if data.dtype == np.uint8:
+        return data
+    low, high = float(data.min()), float(data.max())
+    scale = 255.0 / ((high - low) or 1.0)
+    return ((data - low) * scale + 0.5).clip(0, 255).astype(np.uint8)

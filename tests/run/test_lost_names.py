@@ -1,0 +1,102 @@
+"""Names that libraries have lost: `run` gives back those that the program uses."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hookbridge.cli import main
+from hookbridge.contrib.private_modules import keras2
+from hookbridge.old_programs.names.removed import removed
+from hookbridge.old_programs.run import lost_names, lost_pictures
+
+
+def test_modules_that_a_library_lost_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file, text in {
+        "sklearn/__init__.py": "",
+        "sklearn/model_selection.py": "def train_test_split(): return 1\n",
+        "scipy/__init__.py": "",
+        "scipy/sparse/__init__.py": "",
+        "scipy/sparse/linalg.py": "def eigsh(): return 2\n",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
+        monkeypatch.delitem(sys.modules, name)
+    before = set(sys.modules)
+    try:
+        used = (
+            "sklearn.cross_validation.train_test_split",
+            "scipy.sparse.linalg.eigen.arpack",
+            "scipy.misc.imsave",
+            "keras.utils.np_utils.to_categorical",
+            "sklearn.externals.joblib",  # joblib may not be installed
+        )
+        lost_names.bring_back(used)
+        split = importlib.import_module("sklearn.cross_validation")
+        assert split.train_test_split() == 1
+        arpack = importlib.import_module("scipy.sparse.linalg.eigen.arpack")
+        assert arpack.eigsh() == 2
+        misc = importlib.import_module("scipy.misc")
+        assert misc.imsave is lost_pictures.imsave
+        utils = importlib.import_module(f"{keras2()}.utils.np_utils")
+        assert utils.to_categorical([1]).tolist() == [[0.0, 1.0]]
+        assert lost_names.getargspec(lambda a, b=1: a).args == ["a", "b"]
+        assert inspect.getargspec is not None  # type: ignore[attr-defined]
+        # `numpy` warns of names that it has lost, and so has no type for them.
+        assert vars(np)["float"] is float and vars(np)["NINF"] == -np.inf
+    finally:
+        for name in set(sys.modules) - before:
+            if name.startswith(("scipy", "sklearn")):
+                del sys.modules[name]
+
+
+def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3) * 5
+    file = tmp_path / "picture.png"
+    lost_pictures.imsave(str(file), picture)
+    assert (lost_pictures.imread(str(file)) == picture).all()
+    assert lost_pictures.imread(str(file), flatten=True).shape == (4, 4)
+    assert lost_pictures.imresize(picture, (2, 8)).shape == (2, 8, 3)
+    assert lost_pictures.imresize(picture, 50).shape == (2, 2, 3)
+    assert lost_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
+    lost_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
+    assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+
+
+def test_the_table_says_what_stands_for_each_name() -> None:
+    for name, row in removed().items():
+        assert bool(row.living) != bool(row.hint), name
+        # Modules whose names of today are known come back with these names.
+        below = [n for n in removed() if n.startswith(f"{name}.")]
+        given = name in lost_names._OURS or bool(below)
+        assert row.is_given_back is (given and not row.living), name
+
+
+def test_doctor_looks_up_what_is_imported_from_an_installed_library(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "main.py").write_text(
+        "import tensorflow as tf\n"
+        "from json import dumps, no_such_name\n"
+        "from numpy.linalg import norm\n"
+        "from numpy.no_such_module import x\n"
+        "import xml.etree.ElementTree as et, os.path, six.moves\n"
+        "from collections import Mapping, OrderedDict\n"
+        "from own import y\n"
+        "try:\n    from json import neither\nexcept ImportError:\n    neither = None\n"
+    )
+    (tmp_path / "own.py").write_text("y = 1\n")
+    assert main(["doctor", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "2 places need manual work." in out
+    assert "json.no_such_name" in out and "numpy.no_such_module.x" in out

@@ -1,0 +1,95 @@
+"""`hookbridge record` on whole programs, and what the recordings say of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from fork_server import ForkServer
+from launching import PROGRAMS, ROOT
+
+from hookbridge.cli import main
+from hookbridge.insight.reference.comparison import as_text, compare
+from hookbridge.insight.reference.files import Recording
+
+pytestmark = pytest.mark.slow
+
+# Recorded on TF 2.15.1 by the command of the first test.
+IRIS = ROOT / "tests" / "data" / "iris_reference"
+
+
+def test_a_whole_program_is_the_same_on_each_tensorflow(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    program = PROGRAMS / "iris" / "premade_estimator.py"
+    words = ["--steps=12", "--to=run", "--then_stop", str(program), "--model_dir=m"]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = compare(IRIS, tmp_path / "run")
+    assert result.is_same, as_text(result)
+    assert all(layer.measures for layer in result.layers), as_text(result)
+    steps = Recording(tmp_path / "run").steps
+    assert len(steps) == 12
+    assert {"labels", "features/PetalWidth"} <= set(steps[0].line["batch"])
+
+
+TWICE = """
+import tensorflow as tf
+
+def train():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 2])
+        w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+        step = tf.train.get_or_create_global_step()
+        train_op = tf.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+        with tf.train.MonitoredTrainingSession() as session:
+            for _ in range(5):
+                session.run(train_op, {x: [[1.0, 2.0]]})
+            print("w", session.run(w).tolist())
+
+train()
+train()
+"""
+
+
+def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> None:
+    """The program prints what it prints without a recorder."""
+    (tmp_path / "twice.py").write_text(TWICE)
+    words = ["--steps=3", "--to=run", "twice.py"]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    plain = launcher.run("-m", "hookbridge", "run", "twice.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == plain.stdout and done.stdout.count("w ") == 2
+    again = tmp_path / "run" / "training-2"
+    assert len(Recording(again).steps) == 3
+    assert compare(tmp_path / "run", again).is_same
+
+
+def test_bad_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "program.py"]) == 2
+    assert "Received no --to" in capsys.readouterr().err
+    assert main(["record", f"--to={IRIS}", "program.py"]) == 2
+    assert "has a recording already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("framework", ["numpy", "pytorch"])
+def test_ports_of_the_examples(
+    framework: str, tmp_path: Path, launcher: ForkServer
+) -> None:
+    """The port to PyTorch says so where PyTorch is not installed."""
+    examples = ROOT / "examples"
+    words = ["--to=run", str(examples / "old_program.py")]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    port = str(examples / f"port_to_{framework}.py")
+    done = launcher.run(port, "run", "port", folder=tmp_path)
+    if framework == "pytorch" and importlib.util.find_spec("torch") is None:
+        assert done.returncode == 1 and "needs PyTorch" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = compare(tmp_path / "run", tmp_path / "port")
+    assert result.is_same, as_text(result)
+    compared = [each.name for each in result.layers if each.measures]
+    assert compared[-4:] == ["initial weights", "forward", "gradients", "update"]
