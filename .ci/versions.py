@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "versions.md"
-EXTRAS = ".[test,keras2,estimator,contrib]"
+EXTRAS = ".[test,estimator,contrib]"
 # The nightly packages have names of their own, which the extras do not ask for.
 NIGHTLY = (
     *(".[test]", "tensorflow-estimator==2.15.0"),
@@ -53,6 +53,8 @@ class Row(NamedTuple):
     tensorflow: str
     python: str
     beside: tuple[str, ...] = ()
+    # Installed without their requirements, which name another TensorFlow.
+    alone: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -77,6 +79,8 @@ ROWS = (
     Row("2.19.1", "3.11", ("tf_keras==2.19.*", "keras==3.9.*")),
     Row("2.20.0", "3.13", ("tf_keras==2.20.*", "protobuf==6.*")),
     Row("2.21.0", "3.12", ("tf_keras==2.21.*", "protobuf==7.*")),
+    Row("2.22.0rc0", "3.13", alone=("tf_keras==2.21.*",)),
+    Row("2.22.0rc0", "3.14", alone=("tf_keras==2.21.*",)),
     Row("nightly", "3.13"),
 )
 
@@ -151,6 +155,8 @@ def environment(row: Row) -> str:
         )
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *row.packages], check=True, cwd=TOP)
+        if row.alone:
+            subprocess.run([*pip, "--no-deps", *row.alone], check=True)
         ready.touch()
     return python
 

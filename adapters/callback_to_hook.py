@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
 from hookbridge.adapters.guests.record import Wrapper, expected
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
@@ -77,6 +78,17 @@ class CallbackToHook(
 
     def __repr__(self) -> str:
         return f"CallbackToHook({self.record.name})"
+
+    def __getattr__(self, name: str) -> Any:
+        """Names the converter if `fit` looks for a method of a callback."""
+        if name in CALLBACK_METHODS:
+            raise errors.WrongConverterError(
+                f"`{self!r}` is a hook, which `hb.as_hooks` has made of a callback, "
+                f"and `{name}` is a method of callbacks. Give `fit`, `evaluate` and "
+                "`predict` the callback itself, in what `hb.as_callbacks([...])` "
+                "returns; hooks are for sessions and Estimators.",
+            )
+        raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")
 
     @property
     def last_step(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
@@ -31,6 +31,7 @@ def as_hooks(
     model: Any = None,
     logs: Mapping[str, Any] | None = None,
     validation: Callable[[], Mapping[str, float]] | Any = None,
+    validation_freq: int | Collection[int] = 1,
     learning_rate: Any = None,
     params: Mapping[str, Any] | None = None,
     missing_metric: Literal["refuse", "warn"] = "refuse",
@@ -68,6 +69,10 @@ def as_hooks(
         without arguments, which runs eagerly, a pair `(estimator, eval_spec)`, or an
         object with a method `run(session, report)`, which evaluates on the live
         variables and reports each batch (`hookbridge.ground.validation.Validation`).
+        If a callback monitors a `val_*` name, and no `metric_names` of the function or
+        object tell what there will be, it is also called once before the first step.
+      validation_freq: as in `Model.fit`: every how many epochs `validation` is called,
+        or at the ends of which epochs, counted from 1.
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
         stands for; found through the optimizer's update ops when None.
       params: further entries of `callback.params`. `verbose` is 0 unless given, or 1
@@ -101,6 +106,7 @@ def as_hooks(
             model=model,
             logs=logs,
             validation=validation,
+            validation_freq=validation_freq,
             learning_rate=learning_rate,
             params=params,
             missing_metric=missing_metric,

@@ -10,6 +10,7 @@ from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.graph_fit.graph_host import graph_host
 from hookbridge.adapters.guests import any_flavour, watchers
+from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.guests.record import Guest, Wrapper, expected
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
@@ -19,7 +20,9 @@ from hookbridge.adapters.multi_worker.end_together import check_keras
 from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import refusals as ps_refusals
 from hookbridge.adapters.parameter_server.cluster_host import cluster_host
+from hookbridge.ground import compat
 from hookbridge.ground.arguments import positive
+from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
 
@@ -57,6 +60,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
         self.record = expected("hook", hook)
         self.hook = self.record.item
+        refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)
         positive("max_lag", max_lag, least=0)
         self.max_lag = max_lag
@@ -101,6 +105,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         return run
 
     def _host_of(self, model: KerasModel) -> MakeHost:
+        refusals.check_backend(self.hook, [keras_behind(model)])
         """What puts the host of a model's loops together; refuses what has none."""
         if is_graph_model(model):
             check_model(model, self.hook)
@@ -168,6 +173,18 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._check(has_stepped=True)
         if self._is_mode("predict"):
             self._end()
+
+    def __getattr__(self, name: str) -> Any:
+        """Names the converter if a session looks for a method of a hook."""
+        if name in HOOK_METHODS:
+            raise errors.WrongConverterError(
+                f"`{type(self).__name__}` of `{vars(self)['record'].name}` is a "
+                "callback, which `hb.as_callbacks` has made of a hook, and "
+                f"`{name}` is a method of hooks. Give sessions and Estimators the "
+                "hook itself, in what `hb.as_hooks([...])` returns; callbacks are for "
+                "`fit`, `evaluate` and `predict`.",
+            )
+        raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")
 
     def __repr__(self) -> str:
         return f"HookToCallback({self.hook!r})"

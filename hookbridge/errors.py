@@ -47,6 +47,10 @@ class UnknownTensorError(HookBridgeError, ValueError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class WrongConverterError(HookBridgeError, AttributeError):
+    """Raised when what `as_hooks` returned is given to `fit`, or the other way."""
+
+
 class RunArgumentsError(HookBridgeError, ValueError, TypeError):
     """Raised when a hook fetches or feeds what its session does not take.
 

@@ -23,7 +23,7 @@ from idle_clock import idle_secs
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version, is_keras3
 
-pytest_plugins = ["side_by_side", "v1_modes"]
+pytest_plugins = ["side_by_side", "v1_modes", "hookbridge.pytest_plugin"]
 ROOT = Path(__file__).resolve().parent.parent
 # Marks every process of this test run: children inherit it.
 RUN_MARK = f"HOOKBRIDGE_TEST_RUN={uuid.uuid4()}"

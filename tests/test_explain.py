@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from callback_support import STOCK, stock_of
@@ -202,3 +203,30 @@ def test_the_watch_sees_what_is_written(tmp_path: Path) -> None:
     _seen.clear()
     (tmp_path / "file").write_text("x")
     assert len(_seen) == 1
+
+
+def test_a_hook_needs_a_keras_that_computes_with_tensorflow(
+    keras3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by name before training, and the model is as it was."""
+    hook = tf.compat.v1.train.StopAtStepHook(num_steps=1)
+    stop = keras3.callbacks.EarlyStopping("loss")
+    model = keras3.Sequential([keras3.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    made_before, x = hb.as_callbacks(hook), np.ones((4, 1))
+    before = dict(vars(model))
+    # Another backend may not be installed: this is what Keras says if it is chosen.
+    monkeypatch.setattr(keras3.backend, "backend", lambda: "jax")
+    words = r"`StopAtStepHook` cannot run.*computes with `jax`.*KERAS_BACKEND"
+    with pytest.raises(errors.RefusedError, match=words):
+        model.fit(x, x, verbose=0, callbacks=made_before)
+    changed = [k for k, v in vars(model).items() if before.get(k) is not v]
+    assert not [name for name in changed if "function" in name]
+    monkeypatch.setattr("hookbridge.ground.compat.keras_flavours", lambda: (keras3,))
+    report = hb.explain([hook, stop], host="fit")
+    assert [g.verdict for g in report.guests] == ["refused", "native"]
+    assert "KERAS_BACKEND" in report.guests[0].reason
+    with pytest.raises(errors.RefusedError, match=words):
+        hb.as_callbacks([hook])
+    monkeypatch.undo()
+    model.fit(x, x, verbose=0)

@@ -95,7 +95,8 @@ def imported_packages() -> set[str]:
 def test_imports_come_with_tensorflow_or_with_an_extra() -> None:
     """wrapt and h5py are not listed in `pyproject.toml`: TensorFlow brings them."""
     others = imported_packages() - set(sys.stdlib_module_names)
-    others -= {"numpy", "absl", "tf_keras", *extras.MODULES}
+    # pytest alone imports our plugin for it.
+    others -= {"numpy", "absl", "tf_keras", "pytest", *extras.MODULES}
     brought = importlib.metadata.requires("tensorflow") or []
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in brought}
     # Protocol buffers' package has another name than its distribution.

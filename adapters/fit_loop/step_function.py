@@ -19,6 +19,7 @@ from hookbridge.adapters.fit_loop.tapped_function import (
     SameIterator,
     StepFeeds,
     TappedFunction,
+    makes_one_step,
     with_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
@@ -101,11 +102,9 @@ class StepFunction:
         function, inner = first.function, first.inner
         if inner is None:
             return function
-        if inner is function:
-            return SameIterator(function)
-        # Keras 3.16 loops over a single step too, if there are several replicas.
-        replicas = self._model.distribute_strategy.num_replicas_in_sync
-        if max(self._model.steps_per_execution, replicas) > 1:
+        if not first.is_optional:
+            return SameIterator(inner)
+        if not makes_one_step(self._model):
             return function
         # Keras 3 also asks whether the optional is empty: with one step per call it is
         # not. The inner function stays Keras's, so that its errors read the same.

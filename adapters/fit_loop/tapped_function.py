@@ -66,6 +66,34 @@ def traceable(function: Any) -> Any:
     return None
 
 
+def makes_one_step(model: Any) -> bool:
+    """Whether a call of the model's function makes one step, on one replica."""
+    replicas = model.distribute_strategy.num_replicas_in_sync
+    return bool(max(getattr(model, "steps_per_execution", 1), replicas) == 1)
+
+
+def loops_over_one_step() -> bool:
+    """Whether the inner function of the running Keras 3 loops over a single step too.
+
+    It does since 3.16, and returns an empty optional at the end of the data. Keras does
+    not call it for a single step.
+    """
+    return compat.keras3_version() >= (3, 16)
+
+
+def _one_step(function: Any) -> Any:
+    """A `tf.function` of an iterator with what Keras calls for one step, or None."""
+    if traceable(function) is None:
+        return None
+    step = (compat.closure_of("keras3_one_step", function) or {})["one_step_on_data"]
+
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def one_step_on_iterator(iterator: Any) -> Any:
+        return step(iterator.get_next())
+
+    return tf.function(one_step_on_iterator, reduce_retracing=True)
+
+
 class StepFeeds(NamedTuple):
     """Which of a run's feeds go into the step itself."""
 
@@ -90,19 +118,18 @@ class TappedFunction:
         self.function = function
         self.tap = tap
         self.inner = traceable(function)
-        self._is_optional = self.inner is not function
+        self.is_optional = self.inner is not function
+        if self.is_optional and makes_one_step(model) and loops_over_one_step():
+            self.inner, self.is_optional = _one_step(function), False
 
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
         """A function that calls the step with the fetches of a program."""
         model = self._model
-        steps = getattr(model, "steps_per_execution", 1)
-        replicas = model.distribute_strategy.num_replicas_in_sync
-        if replicas > 1:
+        if model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has a tensor of its own")
-        # Keras 3.16 loops over a single step too, if there are several replicas.
-        if self.inner is None or (self._is_optional and max(steps, replicas) > 1):
+        if self.inner is None or (self.is_optional and not makes_one_step(model)):
             _check_no_tensors(fed, "it runs eagerly or several steps a call")
             return self._in_three_calls(program, tapped, fed)
         return self._merged(program, tapped, fed)
@@ -112,7 +139,7 @@ class TappedFunction:
     ) -> Variant:
         """One `tf.function`: Keras's step with the halves of the program around it."""
         inner: Any = self.inner
-        tap, is_optional = self.tap, self._is_optional
+        tap, is_optional = self.tap, self.is_optional
         closure = program.closure
         output_names = eager_step.output_names(self._model)
         step_tensors = sorted(closure.step_tensors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -63,6 +63,19 @@ def check_hook(hook: Any, graph: Any = None) -> None:
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`", see="hook in fit")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
+
+
+def check_backend(hook: Any, flavours: Sequence[Any]) -> None:
+    """Refuses a hook if no Keras, of several, computes with TensorFlow."""
+    backends = {compat.keras_backend(keras): keras for keras in flavours}
+    if "tensorflow" not in backends:
+        raise errors.RefusedError(
+            f"`{guests.name_of(hook)}` cannot run in `Model.fit`: Keras computes with "
+            f"`{next(iter(backends))}` here, and hooks see the graph of a TensorFlow "
+            "step. Instead, set `KERAS_BACKEND=tensorflow`, which is the default, or "
+            f"make the model with {compat.keras_2()}. Callbacks run as they are.",
+            see="hook in fit",
+        )
 
 
 def check_class(

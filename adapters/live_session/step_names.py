@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -146,6 +147,10 @@ class StepNames:
                 f"constant value that it reads: {rates or 'none'}."
             )
         near = nearest(full, [*others, *self._short, *self._plain])
+        # If no name is much alike, those of losses and metrics come first.
+        if not difflib.get_close_matches(full, near, n=1, cutoff=0.75):
+            asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *near])
+            near = list(asked)[:5]
         names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
         return errors.UnknownTensorError(
             f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "

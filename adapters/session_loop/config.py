@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ class SessionConfig:
     model: Any = None
     logs: Any = None
     validation: Any = None
+    validation_freq: Any = 1
     learning_rate: Any = None
     params: Any = None
     missing_metric: str = "refuse"
@@ -38,6 +39,7 @@ class SessionConfig:
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        _check_frequency(self.validation_freq)
         for name in ("logs", "params"):
             object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
         if self.missing_metric not in ("refuse", "warn"):
@@ -70,6 +72,12 @@ class SessionConfig:
             )
         if self.model is not None and not _is_provider(self.model):
             clone.check(self.model)
+
+    def validates_after(self, epoch: int) -> bool:
+        """Whether an epoch, counted from 0, ends with the validation, as in Keras."""
+        if isinstance(self.validation_freq, Collection):
+            return epoch + 1 in self.validation_freq
+        return (epoch + 1) % int(self.validation_freq) == 0
 
     @property
     def last_step(self) -> int | None:
@@ -130,3 +138,15 @@ def _is_provider(model: Any) -> bool:
         without_arguments("model", model)
         return True
     return False
+
+
+def _check_frequency(value: Any) -> None:
+    """Refuses a `validation_freq` that Keras would not take."""
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
+        for epoch in value:
+            positive("validation_freq", epoch)
+    elif positive("validation_freq", value) is None:
+        raise errors.InvalidArgumentError(
+            "Received `validation_freq=None`; expected every how many epochs, or the "
+            "epochs, counted from 1, that end with the validation."
+        )

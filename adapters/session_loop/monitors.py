@@ -43,7 +43,7 @@ def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> No
         if produced.val_metrics is not None:
             names += [f"val_{n}" for n in produced.val_metrics]
         elif monitor.startswith("val_"):
-            return  # checked after the first validation
+            return  # checked once a validation has run
     if monitor not in names:
         error = unknown_metric(guest, monitor, names, produced.validates)
         if config.missing_metric == "refuse":
@@ -72,12 +72,13 @@ def unknown_metric(
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
     near = nearest(monitor, names)
-    way_out = (
-        "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
-        if monitor.startswith("val_") and not validation
-        else f'Add it: `as_hooks(..., logs={{"{monitor.removeprefix("val_")}": '
-        "<tensor or name>})`"
-    )
+    bare = monitor.removeprefix("val_")
+    if bare == monitor:
+        way_out = f'Add it: `as_hooks(..., logs={{"{bare}": <tensor or name>}})`'
+    elif validation:
+        way_out = f'Return "{bare}" from `validation=`'
+    else:
+        way_out = "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
     if guest.stock != LOSS_ONLY:
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
@@ -137,9 +138,15 @@ def warn_without_loss(config: SessionConfig) -> None:
         )
 
 
-def check_val_monitors(config: SessionConfig, metrics: Sequence[str]) -> None:
-    """Refuses, after the first validation, a `val_*` monitor that it did not make."""
-    produced = Produced([], validates=True, val_metrics=metrics)
-    for guest in config.callbacks:
-        if (guest.monitor or "").startswith("val_"):
-            check_monitor(guest, config, produced)
+def check_val_monitors(
+    config: SessionConfig, training: Sequence[str], metrics: Sequence[str]
+) -> None:
+    """Refuses a `val_*` monitor that a validation has not made."""
+    produced = Produced(training, validates=True, val_metrics=metrics)
+    for guest in val_monitors(config):
+        check_monitor(guest, config, produced)
+
+
+def val_monitors(config: SessionConfig) -> list[Guest]:
+    """The callbacks that monitor what a validation makes."""
+    return [g for g in config.callbacks if (g.monitor or "").startswith("val_")]

@@ -128,7 +128,10 @@ class TrainRun(SessionRun):
 
     def _validated(self) -> Mapping[str, Any]:
         """The `val_*` logs at the end of an epoch."""
+        epoch = self._clock.number
         if not self._validation or not self.validates_here():
+            return {}
+        if not self.config.validates_after(epoch):
             return {}
         return values.as_val_logs(self._validation.run())
 
@@ -163,6 +166,8 @@ class TrainRun(SessionRun):
             # Nothing is left to do, as when `fit` begins after its last epoch.
             self._epochs_are_over = over
             coord.request_stop()
+        else:
+            self._validation.look()
 
     def _go_on(self, before: int) -> None:
         """Goes on where a new session is; the last one was at the step `before`."""

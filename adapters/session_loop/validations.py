@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +44,21 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._batch += 1
 
 
+class _GraphSeenError(Exception):
+    """Ends an evaluation whose graph was all that was wanted."""
+
+
+class _NamesOfGraph(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Reads the names of metrics from an evaluation graph, and ends the evaluation."""
+
+    found: list[str] = []  # noqa: RUF012 - never changed
+
+    def begin(self) -> None:
+        sources = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
+        self.found = [source.key for source in sources]
+        raise _GraphSeenError
+
+
 class EstimatorValidation:
     """Evaluates `(estimator, eval_spec)` at the session's current variables.
 
@@ -67,6 +83,16 @@ class EstimatorValidation:
         """Looks for the saver that the model_fn of the training made itself."""
         graph = tf.compat.v1.get_default_graph()
         self._saver = estimator_stack.scaffold_saver(graph)
+
+    def look(self) -> list[str]:
+        """The names of what an evaluation makes, from its graph."""
+        names = _NamesOfGraph()
+        with contextlib.suppress(_GraphSeenError):
+            # The hook ends the evaluation before it looks for the checkpoint.
+            self._estimator.evaluate(
+                self._spec.input_fn, steps=1, hooks=[names], checkpoint_path="none"
+            )
+        return names.found
 
     def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
         folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
@@ -132,6 +158,15 @@ def _takes_session(function: Any) -> bool:
     return False
 
 
+def _without_arguments(validation: Any) -> Any:
+    try:
+        return without_arguments("validation", validation)
+    except errors.InvalidArgumentError as e:
+        raise errors.InvalidArgumentError(
+            f"{str(e).removesuffix('.')}, or with the session as its one argument."
+        ) from e
+
+
 def as_validation(validation: Any) -> Validation | None:
     """What a user gave as `validation=` as a `Validation`."""
     if validation is None:
@@ -143,14 +178,14 @@ def as_validation(validation: Any) -> Validation | None:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
         if _takes_session(validation):
-            return _OfUser(lambda session, report: validation(session))
-        function = without_arguments("validation", validation)
+            return _OfUser(lambda session, report: validation(session), validation)
+        function = _without_arguments(validation)
 
         def run_eagerly(session: Any, report: ValidationReport) -> Any:
             with compat.private("eager_mode")():  # as methods of callbacks
                 return function()
 
-        return _OfUser(run_eagerly)
+        return _OfUser(run_eagerly, validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
@@ -159,13 +194,23 @@ def as_validation(validation: Any) -> Validation | None:
     )
 
 
+class _NoReport:
+    """The report of a validation whose batches nobody is told of."""
+
+    def batch_begin(self, batch: int) -> None:
+        """Nothing."""
+
+    def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
 class ValidationRun:
     """Runs a validation in mid-training; its batches become events of callbacks."""
 
     def __init__(self, run: SessionRun) -> None:
         self._run = run
         self._validation = as_validation(run.config.validation)
-        self._first = True
+        self._checked = False  # whether what it makes was compared with the monitors
         begin = getattr(self._validation, "begin", None)
         if callable(begin):
             begin()
@@ -187,11 +232,33 @@ class ValidationRun:
         run.model.live_link.count("test", 0)
         result = values.as_test_logs(self._validation.run(run.session, self))
         run.deliver("on_test_end", dict(result))
-        if self._first:
-            self._first = False
-            run.model.note_test_metrics(result)
-            monitors.check_val_monitors(run.config, list(result))
+        self._check(result)
         return result
+
+    def _check(self, result: Collection[str]) -> None:
+        """Compares the first result with what callbacks monitor."""
+        if not self._checked:
+            self._checked = True
+            self._run.model.note_test_metrics(result)
+            training = self._run.model.metrics_names
+            monitors.check_val_monitors(self._run.config, training, list(result))
+
+    def look(self) -> None:
+        """Validates before the first step if only that tells what callbacks monitor."""
+        config = self._run.config
+        if (
+            self._checked
+            or self._validation is None
+            or self.metric_names is not None
+            or config.missing_metric != "refuse"
+            or not monitors.val_monitors(config)
+        ):
+            return
+        if isinstance(self._validation, EstimatorValidation):
+            self._check(self._validation.look())
+            return
+        result = self._validation.run(self._run.session, _NoReport())
+        self._check(values.as_test_logs(result))
 
     def batch_begin(self, batch: int) -> None:
         self._run.deliver("on_test_batch_begin", batch, {})

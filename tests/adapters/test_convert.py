@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, build, feeds
+from callback_loops import STEPS, X, Y, build, feeds
 
 import hookbridge as hb
 from hookbridge import errors
@@ -133,3 +133,18 @@ def test_a_bad_lag_is_refused(max_lag: Any) -> None:
     for convert in (hb.HookToCallback, hb.as_callbacks):
         with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
             convert(v1.train.StopAtStepHook(3), max_lag=max_lag)
+
+
+def test_the_right_converter_is_named(keras: Any) -> None:
+    """What one converter returned, in the other loop."""
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    stop = keras.callbacks.EarlyStopping("loss")
+    hooks = hb.as_hooks([stop], steps_per_epoch=2)
+    with pytest.raises(
+        errors.WrongConverterError, match=r"EarlyStopping.*hb\.as_callbacks"
+    ):
+        model.fit(X[:4], Y[:4], verbose=0, callbacks=hooks)
+    callbacks = hb.as_callbacks([v1.train.StopAtStepHook(num_steps=1)])
+    with pytest.raises(errors.WrongConverterError, match=r"StopAt.*hb\.as_hooks"):
+        train(callbacks)

@@ -34,7 +34,7 @@ def old_names() -> list[str]:
 @pytest.mark.parametrize("version", versions())
 def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
     target, asked = Target(version), old_names()
-    assert versions()[-1] == NEWEST
+    assert NEWEST in versions()[-2:]  # the last one may be a candidate
     listed = table("tensorflow-2.15")
     for place, kind in (("tf", "v2"), ("tf.compat.v1", "v1"), ("tf", "v1")):
         asked += [f"{place}.{name}" for name in listed[kind][""]]

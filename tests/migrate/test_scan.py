@@ -15,6 +15,7 @@ from migrate_command import Output, command
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
+from hookbridge.old_programs.names.target import versions
 from hookbridge.old_programs.scanning.findings import CODES, Finding
 
 ONE_TENSORFLOW = True
@@ -169,7 +170,24 @@ def test_each_code_has_a_section() -> None:
 @pytest.mark.parametrize("name", [n for n in CODES if n not in WITHOUT_PROGRAM])
 def test_the_program_of_a_code_has_its_finding(name: str, tmp_path: Path) -> None:
     (program,) = re.findall(r"```text\n(.*?)```", SECTIONS[name], re.S)
-    assert name in [finding.code for finding in scan_text(tmp_path, program)]
+    # Private names are known for the installed TensorFlow alone.
+    targets = versions()[1:]
+    found = [one for v in targets for one in scan_text(tmp_path, program, target=v)]
+    assert name in [finding.code for finding in found]
+
+
+def test_a_summary_hook_without_a_place(tmp_path: Path) -> None:
+    """TensorFlow 2.22 raises; before, it wrote nothing."""
+    text = (
+        "from tensorflow.compat.v1.train import SummarySaverHook\n"
+        "SummarySaverHook(10, summary_op=op)\n"
+        "SummarySaverHook(10, None, 'logs', summary_op=op)\n"
+        "SummarySaverHook(10, output_dir='logs', summary_op=op)\n"
+        "SummarySaverHook(10, **options)\n"
+    )
+    for target, lines in (("2.21", []), ("2.22", [2])):
+        found = scan_text(tmp_path, text, target=target)
+        assert [f.line for f in found if f.code == "SUMMARY_NOWHERE"] == lines
 
 
 def test_a_commit_is_stopped_with_the_place(tmp_path: Path) -> None:

@@ -86,6 +86,27 @@ def test_packages_above_a_module_are_imported_in_its_world(
     ]
 
 
+def test_a_summary_hook_without_a_place_writes_nothing(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """Alone, it is an error since TensorFlow 2.22."""
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\n"
+        "step = tf.train.get_or_create_global_step()\n"
+        "tf.summary.scalar('step', step)\n"
+        "summaries = tf.summary.merge_all()\n"
+        "hook = tf.train.SummarySaverHook(1, summary_op=summaries)\n"
+        "stop = tf.train.StopAtStepHook(3)\n"
+        "with tf.train.MonitoredTrainingSession(hooks=[hook, stop]) as session:\n"
+        "    while not session.should_stop():\n"
+        "        print(session.run(step.assign_add(1)))\n"
+    )
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "2", "3"]
+    assert [path.name for path in tmp_path.iterdir()] == ["old.py"]
+
+
 @ON_NEWEST
 def test_tests_under_pytest_are_the_program(
     tmp_path: Path, launcher: ForkServer

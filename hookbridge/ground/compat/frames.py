@@ -117,6 +117,13 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "the `tf.function` in the function that Keras 3 calls for each step",
         ),
     ),
+    "keras3_one_step": (
+        PrivateFrame(
+            f"{_KERAS_3_TRAINER}._make_function.function",
+            ("one_step_on_data",),
+            "one step without the loop of Keras 3.16 around it",
+        ),
+    ),
 }
 
 

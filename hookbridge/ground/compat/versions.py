@@ -124,6 +124,18 @@ def keras_flavours() -> tuple[Any, ...]:
     )
 
 
+def keras3_version() -> tuple[int, int]:
+    """The `(major, minor)` of the running Keras 3; zeros if there is none."""
+    version = str(getattr(sys.modules.get("keras"), "__version__", "0.0"))
+    return installed.major_minor(version) if version.startswith("3") else (0, 0)
+
+
 def is_keras3(module: Any) -> bool:
     """Whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
+
+
+def keras_backend(module: Any) -> str:
+    """What computes for a Keras module: "tensorflow", "jax", "torch" and so on."""
+    backend = getattr(getattr(module, "backend", None), "backend", None)
+    return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"

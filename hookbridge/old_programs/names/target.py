@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.ground.package_files import files_below, packaged
 
 DATA = packaged("hookbridge.old_programs.names", "data")
-NEWEST = "2.21"
+NEWEST = "2.21"  # the newest release; the names of its candidate are known too
 _V1 = "compat.v1"
 Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
 
@@ -61,6 +61,11 @@ class Target:
     def has_estimator(self) -> bool:
         """Whether this TensorFlow has Estimator; it has Keras 2 as `tf.keras` then."""
         return self.has("tf.estimator")
+
+    @property
+    def needs_summary_place(self) -> bool:
+        """Whether a `SummarySaverHook` without a place is an error, as since 2.22."""
+        return versions().index(self.version) >= versions().index("2.22")
 
     def has_v1(self, name: str) -> bool:
         """Whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""

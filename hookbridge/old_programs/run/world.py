@@ -100,10 +100,11 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.old_programs.run import lost_names
+    from hookbridge.old_programs.run import lost_names, old_meanings
 
     _end_coordinators_with_threads()
     lost_names.bring_back(world.meaning.removed)
+    old_meanings.bring_back()
     if world.v1:
         logger = tf.get_logger()
         level = logger.level

@@ -75,6 +75,7 @@ def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
             findings += _readers_on_gpu(module, node)
         elif isinstance(node, ast.Call):
             findings += _of_call(module, place, node)
+            findings += _summaries_nowhere(module, node, target)
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
 
@@ -175,6 +176,20 @@ def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
             name = f"{method}({keyword.arg}=)"
             way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
             yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+
+
+def _summaries_nowhere(
+    module: Module, call: ast.Call, target: Target
+) -> Iterator[Finding]:
+    """A `SummarySaverHook` that has no place, where the target asks for one."""
+    name = module.names.of(call.func) or ""
+    if not target.needs_summary_place or not name.endswith(".SummarySaverHook"):
+        return
+    given = {keyword.arg for keyword in call.keywords}
+    # The third and fourth argument; `**options` may have them.
+    if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
+        way = "`output_dir=`, or leave the hook out"
+        yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
 
 
 def _may_be_function(node: ast.expr) -> bool:

@@ -101,6 +101,8 @@ def test_same_exception_before_the_first_step(keras2: Any) -> None:
     # A session of TensorFlow says that it is not of the graph.
     with pytest.raises(errors.RunArgumentsError, match="`Mistaken` wanted it"):
         hosts.in_fit(keras2, [Mistaken("eager tensor")], model=model)
+    with pytest.raises(errors.UnknownTensorError, match="Nearest names: `loss:0`"):
+        hosts.in_fit(keras2, [Fetch("acuracy:0")], model=model)
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
         hosts.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
 

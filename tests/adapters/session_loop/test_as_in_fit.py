@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, fit, session_loop
+from callback_loops import STEPS, assert_same, fit, session_loop
 from callback_recorder import noting
 from hook_fetching import hook_of
 
@@ -87,3 +87,11 @@ def test_a_stop_that_the_end_of_an_epoch_takes_back_begins_the_next(keras: Any) 
     steps = native.steps
     seen = session_loop([*guests(of_session), v1.train.StopAtStepHook(last_step=steps)])
     assert (seen.steps, of_session) == (steps, of_fit)
+
+
+@pytest.mark.parametrize("frequency", [2, [1, 3]])
+def test_validation_after_some_epochs(keras: Any, frequency: Any) -> None:
+    options = {"epochs": 5, "validation_freq": frequency}
+    native, bridged = fit(keras, [], **options), session_loop([], **options)
+    assert len(native.history["val_loss"]) == 2
+    assert_same(bridged, native)

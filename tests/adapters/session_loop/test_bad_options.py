@@ -48,7 +48,7 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
         (
             "validation",
             lambda model, data: {"loss": 1.0},
-            r"is the function .*\(model, data\)`; expected .*without arg",
+            r"is the function .*\(model, data\)`; .*without arg.*with the session",
         ),
         (
             "validation",
@@ -77,6 +77,9 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
             "`learning_rate` is <tf.Tensor.* expected a tensor or variable of the",
         ),
         ("epochs", float("inf"), r"`epochs\b"),
+        ("validation_freq", 0, r"`validation_freq=0`; expected an integer"),
+        ("validation_freq", None, r"`validation_freq=None`; expected every how many"),
+        ("validation_freq", [2, "3"], r"`validation_freq='3'`; expected"),
         ("params", 3, r"`params\b"),
         ("missing_metric", "ignore", r"`missing_metric\b"),
         ("hooks_on", "batches", r"`hooks_on\b"),

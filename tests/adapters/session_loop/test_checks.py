@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from callback_loops import STEPS, begin, build, feeds, session_loop, until_stop
+from callback_loops import (
+    STEPS,
+    X,
+    Y,
+    begin,
+    build,
+    feeds,
+    session_loop,
+    until_stop,
+)
 from callback_recorder import callback_of
+from estimator_models import estimators
 
 import hookbridge as hb
 from hookbridge import errors
@@ -182,7 +192,7 @@ def test_model_says_what_it_offers(keras: Any) -> None:
 
 
 def test_missing_metric(keras: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Of a function that validates, it is known after the first validation."""
+    """Of a function that validates, it is known from a call before the first step."""
 
     def of_function(**options: Any) -> None:
         with tf.Graph().as_default():
@@ -216,3 +226,93 @@ def test_monitor_of_what_an_earlier_callback_adds(keras: Any) -> None:
     assert session_loop([adds, stop], epochs=9).steps == 2 * STEPS
     with pytest.raises(errors.UnknownMetricError):
         begin([stop, adds])
+
+
+def test_a_monitor_that_no_validation_makes_is_found_before_the_first_step(
+    keras: Any,
+) -> None:
+    """By one call of the function, which callbacks do not hear of, or by its names."""
+    calls: list[int] = []
+
+    def validate(session: Any) -> dict[str, float]:
+        calls.append(int(session.run(v1.train.get_global_step())))
+        return {"accuracy": 1.0}
+
+    def train(monitor: str) -> int:
+        calls.clear()
+        tests: list[Any] = []
+        noting = callback_of(
+            keras, on_test_end=lambda self, logs: tests.append(dict(logs))
+        )
+        with tf.Graph().as_default():
+            net = build()
+            hooks = hb.as_hooks(
+                [stopping(keras, monitor), noting],
+                steps_per_epoch=3,
+                epochs=2,
+                validation=validate,
+            )
+            runs = until_stop(hooks, net.train_op, lambda step: feeds(net, step))
+        assert tests == [{"accuracy": 1.0}] * 2
+        return runs
+
+    words = r'It produces: loss, val_accuracy.*Return "acc" from `validation=`'
+    with pytest.raises(errors.UnknownMetricError, match=words):
+        train("val_acc")
+    assert calls == [0]
+    assert train("val_accuracy") == 6 and calls == [0, 3, 6]
+    assert train("loss") == 6 and calls == [3, 6]
+    validate.metric_names = ["accuracy"]  # type: ignore[attr-defined]
+    assert train("val_accuracy") == 6 and calls == [3, 6]
+    with pytest.raises(errors.UnknownMetricError, match=words):
+        train("val_acc")
+    assert calls == []
+
+
+def test_the_names_of_an_estimators_evaluation_are_those_of_its_graph(
+    keras: Any, tmp_path: Path
+) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        if mode == estimators.ModeKeys.EVAL:
+            graphs.append(mode)
+        net = build(data=(features, labels))
+        metrics = {"mae": v1.metrics.mean(net.mae)}
+        return estimators.EstimatorSpec(
+            mode, loss=net.loss, train_op=net.train_op, eval_metric_ops=metrics
+        )
+
+    def data() -> Any:
+        return tf.data.Dataset.from_tensors((X[:4], Y[:4]))
+
+    graphs: list[str] = []
+    for monitor in ("val_mse", "val_mae"):
+        estimator = estimators.Estimator(model_fn, str(tmp_path / monitor))
+        hooks = hb.as_hooks(
+            stopping(keras, monitor),
+            steps_per_epoch=1,
+            epochs=2,
+            validation=(estimator, estimators.EvalSpec(data)),
+        )
+        if monitor == "val_mse":
+            with pytest.raises(errors.UnknownMetricError, match="loss, val_loss, val_"):
+                estimator.train(lambda: data().repeat(), hooks=hooks)
+            assert graphs == ["eval"]
+            assert not (tmp_path / monitor / "eval").exists()
+        else:
+            estimator.train(lambda: data().repeat(), hooks=hooks)
+
+
+def test_a_validation_that_gives_nothing_is_told_so(keras: Any) -> None:
+    def nothing(session: Any) -> dict[str, float]:
+        return {}
+
+    words = r'produces: loss .*Return "loss" from `validation=`'
+    with tf.Graph().as_default(), pytest.raises(errors.UnknownMetricError, match=words):
+        net = build()
+        hooks = hb.as_hooks(
+            stopping(keras, "val_loss"),
+            steps_per_epoch=1,
+            logs={"loss": net.loss},
+            validation=nothing,
+        )
+        until_stop(hooks, net.train_op, lambda step: feeds(net, step))

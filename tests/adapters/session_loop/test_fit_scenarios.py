@@ -30,6 +30,7 @@ from classification import IS_NEWEST
 from hook_fetching import hook_of
 
 import hookbridge as hb
+from hookbridge.ground import compat
 
 v1: Any = tf.compat.v1
 Events = list[list[Any]]
@@ -275,7 +276,10 @@ def test_events_are_those_of_keras(
     assert len(SCENARIOS) == 41
     session = in_session(keras, scenario, tmp_path)
     native = in_keras(keras, scenario)
-    differs = scenario in (*ENDS_CLEANLY, "dataset_unknown_size")
+    # Keras 3.16 does not count the step in which the data ends.
+    is_exact = hasattr(keras, "ops") and compat.keras3_version() >= (3, 16)
+    differs = scenario in ENDS_CLEANLY
+    differs |= scenario == "dataset_unknown_size" and not is_exact
     if scenario in AS_KERAS_2 and keras is not keras2:
         differs, other = False, native
         native = in_keras(keras2, scenario)

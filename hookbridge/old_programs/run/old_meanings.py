@@ -1,0 +1,40 @@
+"""Calls that a newer TensorFlow refuses, and that old programs rely on."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hookbridge.ground import compat, patching
+
+# The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
+_NEEDS_A_PLACE = (2, 22)
+
+
+def bring_back() -> None:
+    """Lets a `SummarySaverHook` without a place write nothing, as before 2.22."""
+    import tensorflow as tf
+
+    if compat.tf_version() >= _NEEDS_A_PLACE:
+        kind = tf.compat.v1.train.SummarySaverHook
+        init = _without_a_place(kind.__init__)
+        patching.InstanceMethods(kind, {"__init__": init}).install()
+
+
+def _without_a_place(plain: Any) -> Any:
+    """The constructor that takes neither `output_dir` nor `summary_writer`, too."""
+
+    @functools.wraps(plain)
+    def init(
+        self: Any,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+        **others: Any,
+    ) -> None:
+        if output_dir is None and summary_writer is None:
+            output_dir = ""  # TensorFlow makes no writer for it
+        plain(self, save_steps, save_secs, output_dir, summary_writer, **others)
+
+    return init
