@@ -82,8 +82,10 @@ def of_program(
 ) -> int:
     """Runs a program, with `more` in its environment: its exit code."""
     words = [word.replace("{out}", str(out)) for word in (*start, *shlex.split(line))]
+    if start[1:] == [] and ".ipynb" in line:
+        words.insert(1, str(HERE / "native_notebook.py"))
     folder = copy.parent if base.is_package else copy
-    env = {**environment(folder), **more}
+    env = {**environment(folder, *(copy / path for path in base.paths)), **more}
     if "PROOF_LOSSES" in more:
         env["PYTHONPATH"] = f"{HERE / 'same_seeds'}{os.pathsep}{env['PYTHONPATH']}"
     return subprocess.run(words, cwd=folder, env=env, check=False).returncode
@@ -137,15 +139,16 @@ def of_tests(
     subprocess.run(
         [python, *through, *more, "-m", "pytest", *base.tests],
         cwd=copy,
-        env={**environment(copy), **options},
+        env={**environment(copy, *(copy / path for path in base.paths)), **options},
         check=False,
     )
     return read(report)
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(*folders: Path) -> dict[str, str]:
     """The environment of a run: the code base comes first, and no GPU."""
-    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    found = (*map(str, folders), os.environ.get("PYTHONPATH"))
+    path = os.pathsep.join(filter(None, found))
     return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
 
 

@@ -22,6 +22,7 @@ class CodeBase(NamedTuple):
       hooks: the function of guests.py with hooks of it, which run in both loops.
       options: of `hookbridge run`, for the programs.
       is_package: whether its imports name the copy's own folder.
+      paths: folders of it that Python has to find modules in.
       losses: the programs of `--losses`: trainings, and what prepares them.
     """
 
@@ -34,6 +35,7 @@ class CodeBase(NamedTuple):
     hooks: str = ""
     options: Sequence[str] = ()
     is_package: bool = False
+    paths: Sequence[str] = ()
     losses: Sequence[str] = ()
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import pickle
 import random
+import re
 import subprocess
+import wave
 from pathlib import Path
 
 # Vocabularies are filled up to this size.
@@ -149,3 +153,154 @@ def official(python: str, copy: Path, out: Path) -> None:
         )
         (images / f"{name}.bin").write_bytes(b"".join(pictures))
     from_templates(out, "guests.py.txt")
+
+
+def digits(python: str, copy: Path, out: Path) -> None:
+    """Pictures of ten digits as MNIST has them, where the notebooks look for them.
+
+    Each digit is a picture of noise; a folder that is there already stays as it is.
+    """
+    numbers = random.Random(5)
+    pictures = [
+        bytes(b if numbers.random() < 0.3 else 0 for b in numbers.randbytes(784))
+        for _ in range(10)
+    ]
+    files = {}
+    for name, count in (("train", 6000), ("t10k", 1000)):
+        labels = bytes(numbers.randrange(10) for _ in range(count))
+        # One in ten is another digit than its label says: notebooks show mistakes.
+        body = b"".join(
+            pictures[label if numbers.random() < 0.9 else numbers.randrange(10)]
+            for label in labels
+        )
+        for kind, head, content in (
+            ("images-idx3", (2051, count, 28, 28), body),
+            ("labels-idx1", (2049, count), labels),
+        ):
+            start = b"".join(number.to_bytes(4, "big") for number in head)
+            files[f"{name}-{kind}-ubyte.gz"] = gzip.compress(start + content, mtime=0)
+    places = {notebook.parent for notebook in copy.rglob("*.ipynb")}
+    folders = [p / name for p in places for name in ("MNIST_data", "data", "MNIST")]
+    for folder in (Path("/tmp/data"), *folders):
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            if not (folder / name).exists():
+                (folder / name).write_bytes(content)
+
+
+def detections(python: str, copy: Path, out: Path) -> None:
+    """Pictures with one box each, and two configurations of the zoo for them.
+
+    The configurations are the code base's own, with small pictures and batches, and
+    without a checkpoint to begin with.
+    """
+    import tensorflow as tf
+
+    research = copy / "research"
+    protos = sorted(map(str, research.glob("object_detection/protos/*.proto")))
+    words = ["-m", "grpc_tools.protoc", f"-I{research}", f"--python_out={research}"]
+    subprocess.run([python, *words, *protos], check=True)
+    numbers = random.Random(6)
+
+    def of_bytes(*values: bytes) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    def of_floats(*values: float) -> tf.train.Feature:
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+    def of_numbers(*values: int) -> tf.train.Feature:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    def example(number: int) -> bytes:
+        size, label = 160, numbers.randrange(1, 3)
+        top, left = numbers.randrange(80), numbers.randrange(80)
+        rows = [[[numbers.randrange(60)] * 3 for _ in range(size)] for _ in range(size)]
+        for row in rows[top : top + 60]:
+            row[left : left + 60] = [[200, 50 * label, 30] for _ in range(60)]
+        picture = tf.io.encode_jpeg(tf.constant(rows, tf.uint8)).numpy()
+        features = {
+            "image/height": of_numbers(size),
+            "image/width": of_numbers(size),
+            "image/filename": of_bytes(b"%d.jpg" % number),
+            "image/source_id": of_bytes(b"%d" % number),
+            "image/encoded": of_bytes(picture),
+            "image/format": of_bytes(b"jpeg"),
+            "image/object/bbox/xmin": of_floats(left / size),
+            "image/object/bbox/xmax": of_floats((left + 60) / size),
+            "image/object/bbox/ymin": of_floats(top / size),
+            "image/object/bbox/ymax": of_floats((top + 60) / size),
+            "image/object/class/text": of_bytes(b"a%d" % label),
+            "image/object/class/label": of_numbers(label),
+        }
+        whole = tf.train.Example(features=tf.train.Features(feature=features))
+        content: bytes = whole.SerializeToString()
+        return content
+
+    for name, count in (("train", 24), ("val", 8)):
+        with tf.io.TFRecordWriter(str(out / f"{name}.record")) as writer:
+            for number in range(count):
+                writer.write(example(number))
+    labels = research / "object_detection/data/mscoco_label_map.pbtxt"
+    places = {
+        r".*fine_tune_checkpoint.*|.*from_detection_checkpoint.*": "",
+        r"PATH_TO_BE_CONFIGURED/mscoco_(train|val)\.record[^\"]*": rf"{out}/\1.record",
+        r"PATH_TO_BE_CONFIGURED/mscoco_label_map.pbtxt": str(labels),
+        r"batch_size: 24": "batch_size: 2",
+        r"num_examples: 8000": "num_examples: 8",
+        r"min_dimension: 600": "min_dimension: 160",
+        r"max_dimension: 1024": "max_dimension: 160",
+    }
+    folder = research / "object_detection/samples/configs"
+    for name in ("ssd_mobilenet_v2_coco", "faster_rcnn_resnet50_coco"):
+        text = (folder / f"{name}.config").read_text()
+        for old, new in places.items():
+            text = re.sub(old, new, text)
+        (out / f"{name}.config").write_text(text)
+
+
+def recommendations(python: str, copy: Path, out: Path) -> None:
+    """Clicks for an xDeepFM; what users looked at, with vocabularies, for a SLi-Rec."""
+    numbers = random.Random(7)
+    rows = []
+    for _ in range(320):
+        user, item = numbers.randrange(20), numbers.randrange(30)
+        click = int((user + item) % 3 == 0)
+        rows.append(f"{click} 1:{user + 1}:1 2:{item + 21}:1")
+    (out / "clicks.ffm").write_text("\n".join(rows) + "\n")
+    for name, count in (("user", 20), ("item", 30), ("cate", 5)):
+        words = {f"{name}{n}": n for n in range(count)}
+        (out / f"{name}s.pkl").write_bytes(pickle.dumps(words, protocol=2))
+
+    def row(label: int, user: int, item: int) -> str:
+        before = [numbers.randrange(30) for _ in range(numbers.randint(2, 6))]
+        words = [str(label), f"user{user}", f"item{item}", f"cate{item % 5}", "900000"]
+        words.append(",".join(f"item{one}" for one in before))
+        words.append(",".join(f"cate{one % 5}" for one in before))
+        words.append(",".join(str(100000 * n) for n in range(len(before))))
+        return "\t".join(words)
+
+    seen = [row(1, n % 20, numbers.randrange(30)) for n in range(160)]
+    (out / "looked_at.txt").write_text("\n".join(seen) + "\n")
+    groups = [
+        row(int(n == 0), u, numbers.randrange(30)) for u in range(20) for n in range(5)
+    ]
+    (out / "valid.txt").write_text("\n".join(groups) + "\n")
+    from_templates(out, "xdeepfm.py.txt", "slirec.py.txt")
+
+
+def songs(python: str, copy: Path, out: Path) -> None:
+    """Two songs of noise, six seconds each, and a configuration for them."""
+    numbers = random.Random(8)
+    names, rows = ("vocals", "other", "mix"), []
+    for song in range(2):
+        folder = out / f"song{song}"
+        folder.mkdir()
+        for name in names:
+            with wave.open(str(folder / f"{name}.wav"), "wb") as file:
+                file.setparams((2, 2, 44100, 0, "NONE", ""))
+                file.writeframes(numbers.randbytes(4 * 44100 * 6))
+        paths = [f"song{song}/{name}.wav" for name in ("mix", "vocals", "other")]
+        rows.append(",".join([*paths, "6"]))
+    head = "mix_path,vocals_path,other_path,duration"
+    (out / "train.csv").write_text("\n".join([head, *rows]) + "\n")
+    from_templates(out, "spleeter.json")

@@ -67,6 +67,21 @@ def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> Non
     assert compare(tmp_path / "run", again).is_same
 
 
+@pytest.mark.parametrize("program", ["ps_fit", "keras_fit"])
+def test_fit_of_whole_programs(
+    program: str, tmp_path: Path, launcher: ForkServer
+) -> None:
+    """With parameter servers, and in a v1 graph."""
+    words = ["--steps=3", "--to=run", str(PROGRAMS / f"{program}.py")]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    recording = Recording(tmp_path / "run")
+    assert len(recording.steps) == 3
+    line = recording.steps[0].line
+    assert line["batch"] and "dense/kernel" in line["gradient_norms"]
+    assert line["loss"] > 0 and line["learning_rate"] > 0
+
+
 def test_bad_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "program.py"]) == 2
     assert "Received no --to" in capsys.readouterr().err
