@@ -147,15 +147,18 @@ def check_losses(model: Any, found: list[Any], *batches: int, rows: int = 8) -> 
 
 
 def test_a_metric_of_replicas_is_that_of_the_logs(keras: Any) -> None:
-    logs: list[float] = []
+    seen_logs: list[float] = []
     model, hook = model_of(keras, metrics=["mae"]), Fetch("mae:0")
-    noted = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda _, got: logs.append(float(got["mae"]))
-    )
-    callbacks = hb.as_callbacks([hook, noted])
+
+    class Logs(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen_logs.append(float(logs["mae"]))
+
+    callbacks = hb.as_callbacks([hook, Logs()])
     model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, callbacks=callbacks)
-    assert len(logs) == 4
-    np.testing.assert_allclose([float(seen[0]) for seen in hook.seen], logs, rtol=1e-6)
+    assert len(seen_logs) == 4
+    found = [float(seen[0]) for seen in hook.seen]
+    np.testing.assert_allclose(found, seen_logs, rtol=1e-6)
 
 
 def test_values_of_replicas(keras: Any, keras2: Any) -> None:
