@@ -39,7 +39,9 @@ def version_of(python: str) -> str:
     return subprocess.check_output([python, "-c", code], text=True).strip()
 
 
-def test_a_python_that_runs_is_found(repo_root: Path, tmp_path: Path) -> None:
+def test_a_python_that_runs_is_found(
+    subtests: pytest.Subtests, repo_root: Path, tmp_path: Path
+) -> None:
     """Beside one that does not run, and behind the shims of pyenv."""
     real = f'exec "{sys.executable}" "$@"'
     broken = "echo the shim has no version >&2; exit 127"
@@ -50,9 +52,10 @@ def test_a_python_that_runs_is_found(repo_root: Path, tmp_path: Path) -> None:
         executable(shims / name, broken)
     executable(shims.parent / "versions" / f"{VERSION}.0" / "bin" / "python", real)
     for folder in (plain, shims):
-        done = find_python(repo_root, folder, VERSION)
-        assert done.returncode == 0, done.stderr
-        assert version_of(done.stdout.strip()) == VERSION
+        with subtests.test(str(folder)):
+            done = find_python(repo_root, folder, VERSION)
+            assert done.returncode == 0, done.stderr
+            assert version_of(done.stdout.strip()) == VERSION
     done = find_python(repo_root, plain, "2.0", "2.1")
     assert done.returncode == 1
     assert done.stderr == "No working Python of version 2.0 2.1 was found.\n"
@@ -82,17 +85,18 @@ def test_without_a_python_for_tf_2_15_only_ci_fails(repo_root: Path) -> None:
 
 
 def test_a_version_that_cannot_be_had_fails_only_if_it_was_asked_for(
-    repo_root: Path, tmp_path: Path
+    subtests: pytest.Subtests, repo_root: Path, tmp_path: Path
 ) -> None:
     assert "--of_today" in (repo_root / ".ci" / "run").read_text()
     script = tmp_path / ".ci" / "versions.py"
     executable(tmp_path / ".ci" / "find_python.sh", "exit 1")
     shutil.copy(repo_root / ".ci" / "versions.py", script)
     for flag, code in (("--of_today", 0), ("--only=2.18", 1)):
-        command = [sys.executable, str(script), flag]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        assert "could not be installed, and was not tried" in done.stdout
+        with subtests.test(str(flag)):
+            command = [sys.executable, str(script), flag]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == code, done.stderr
+            assert "could not be installed, and was not tried" in done.stdout
 
 
 def suites(
@@ -132,7 +136,7 @@ def test_suites_report_each_environment_and_say_at_the_end_what_failed(
 
 
 def test_suites_run_every_folder_by_itself_and_begin_with_what_takes_long(
-    repo_root: Path, tmp_path: Path
+    subtests: pytest.Subtests, repo_root: Path, tmp_path: Path
 ) -> None:
     for name, count in (("few", 1), ("some", 2), ("more", 3)):
         (tmp_path / "tests" / name).mkdir(parents=True)
@@ -154,9 +158,12 @@ def test_suites_run_every_folder_by_itself_and_begin_with_what_takes_long(
     kept.write_text(json.dumps({"one": {"tests/some": 1000.0}}))
     # A folder without a chosen test is no failure, if another has one.
     for name, code, more in (("test_2", 0, "passed: 1"), ("nowhere", 1, "FAILED")):
-        done = suites(repo_root, tmp_path, ("one",), "-q", "-k", name)
-        assert done.returncode == code, done.stdout
-        longest, larger, smaller = done.stdout.splitlines()[-3:]
-        assert longest.startswith("one some: ")
-        assert larger.startswith(f"one more: {more}")
-        assert smaller.startswith("one few: FAILED" if code else "one few: passed: 1 d")
+        with subtests.test(str(name)):
+            done = suites(repo_root, tmp_path, ("one",), "-q", "-k", name)
+            assert done.returncode == code, done.stdout
+            longest, larger, smaller = done.stdout.splitlines()[-3:]
+            assert longest.startswith("one some: ")
+            assert larger.startswith(f"one more: {more}")
+            assert smaller.startswith(
+                "one few: FAILED" if code else "one few: passed: 1 d"
+            )

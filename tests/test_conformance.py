@@ -47,7 +47,7 @@ def check(log: EventLog, **facts: Any) -> None:
         assert_conforms(log, name, guest=guest, host="fit", **facts)  # type: ignore[arg-type]
 
 
-def test_hook_in_fit(keras: Any) -> None:
+def test_hook_in_fit(subtests: pytest.Subtests, keras: Any) -> None:
     """The same guests in one `fit` after the other."""
     model, log = sequential(keras), EventLog()
     guests = [
@@ -57,18 +57,20 @@ def test_hook_in_fit(keras: Any) -> None:
     ]
     callbacks = hb.as_callbacks(guests)
     for fit_args, compile_args, facts in FIT:
-        log.clear()
-        made = sequential(keras, **compile_args) if compile_args else model
-        made.fit(X, Y, batch_size=4, verbose=0, callbacks=callbacks, **fit_args)
-        assert len(log.guests()) == 3
-        check(log, steps_per_epoch=6, **facts)
+        with subtests.test(str(fit_args)):
+            log.clear()
+            made = sequential(keras, **compile_args) if compile_args else model
+            made.fit(X, Y, batch_size=4, verbose=0, callbacks=callbacks, **fit_args)
+            assert len(log.guests()) == 3
+            check(log, steps_per_epoch=6, **facts)
     for mode in ("evaluate", "predict"):
-        log.clear()
-        callbacks = hb.as_callbacks([guests[0], guests[2]])
-        data = (X, Y) if mode == "evaluate" else (X,)
-        getattr(model, mode)(*data, batch_size=4, verbose=0, callbacks=callbacks)
-        assert len(log.guests()) == 2
-        check(log, steps=6, mode=mode)
+        with subtests.test(str(mode)):
+            log.clear()
+            callbacks = hb.as_callbacks([guests[0], guests[2]])
+            data = (X, Y) if mode == "evaluate" else (X,)
+            getattr(model, mode)(*data, batch_size=4, verbose=0, callbacks=callbacks)
+            assert len(log.guests()) == 2
+            check(log, steps=6, mode=mode)
 
 
 def test_a_stop_and_an_error_in_fit(keras: Any) -> None:

@@ -26,16 +26,17 @@ def test_the_programs_of_the_quickstart_share_no_folder() -> None:
     assert len(folders) == len(set(folders)) == 2
 
 
-def test_every_block_is_of_a_kind_that_is_tested() -> None:
+def test_every_block_is_of_a_kind_that_is_tested(subtests: pytest.Subtests) -> None:
     kinds = {b.language for page in PAGES for b in blocks(page)}
     assert kinds <= {"python", "diff", "sh", "bash", "yaml", "text"}  # text is no code
     for page in PAGES:
-        for block in blocks(page, "bash"):  # jobs of hours
-            for file in re.findall(r"python (\S+\.py)", block.text):
-                assert (ROOT / file).is_file(), f"{page}:{block.line}: {file}"
+        with subtests.test(str(page)):
+            for block in blocks(page, "bash"):  # jobs of hours
+                for file in re.findall(r"python (\S+\.py)", block.text):
+                    assert (ROOT / file).is_file(), f"{page}:{block.line}: {file}"
 
 
-def test_the_cost_is_that_of_the_benchmarks() -> None:
+def test_the_cost_is_that_of_the_benchmarks(subtests: pytest.Subtests) -> None:
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     match = re.search(
         r"took (\S+) times .* hooks (\S+) times .*?(\d{4}-\d\d-\d\d)", text
@@ -44,9 +45,10 @@ def test_the_cost_is_that_of_the_benchmarks() -> None:
     page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     page = " ".join(page.split())
     for place, loop in ((1, "MonitoredTrainingSession"), (2, "Model.fit")):
-        table = page.partition(f"| `{loop}`, 0 guests")[2]
-        row = re.search(r"\| 10 guests \| (\S+) \|", table)
-        assert row is not None and row[1] == match[place]
+        with subtests.test(str(place)):
+            table = page.partition(f"| `{loop}`, 0 guests")[2]
+            row = re.search(r"\| 10 guests \| (\S+) \|", table)
+            assert row is not None and row[1] == match[place]
     assert f"Results of {match[3]}" in page
 
 
@@ -148,12 +150,13 @@ def marked_table(page: str, marker: str) -> str:
     )
 
 
-def test_tables_are_those_of_the_code() -> None:
+def test_tables_are_those_of_the_code(subtests: pytest.Subtests) -> None:
     for marker, table in (
         ("event map: all", lifecycle_tables.event_map_markdown()),
         ("endings", lifecycle_tables.endings_markdown()),
     ):
-        assert marked_table("docs/lifecycle.md", marker) == table
+        with subtests.test(str(marker)):
+            assert marked_table("docs/lifecycle.md", marker) == table
 
 
 def test_links_lead_somewhere() -> None:

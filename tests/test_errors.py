@@ -22,17 +22,22 @@ ALL = [
 ]
 
 
-def test_every_error_is_also_a_builtin_and_says_when_it_is_raised() -> None:
+def test_every_error_is_also_a_builtin_and_says_when_it_is_raised(
+    subtests: pytest.Subtests,
+) -> None:
     for cls in ALL:
-        own = [
-            base
-            for base in cls.__mro__
-            if getattr(builtins, base.__name__, None) is base
-            and base not in (Exception, BaseException, object)
-        ]
-        assert own, f"{cls.__name__} derives from no builtin error"
-        assert (cls.__doc__ or "").startswith("Raised ")
-        assert str(cls("received `x`; expected `y`")) == "received `x`; expected `y`"
+        with subtests.test(str(cls)):
+            own = [
+                base
+                for base in cls.__mro__
+                if getattr(builtins, base.__name__, None) is base
+                and base not in (Exception, BaseException, object)
+            ]
+            assert own, f"{cls.__name__} derives from no builtin error"
+            assert (cls.__doc__ or "").startswith("Raised ")
+            assert (
+                str(cls("received `x`; expected `y`")) == "received `x`; expected `y`"
+            )
 
 
 def test_each_error_is_raised(tmp_path: Path, fork_server: ForkServer) -> None:

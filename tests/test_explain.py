@@ -99,13 +99,16 @@ def test_roles_are_told_and_can_be_set(keras: Any) -> None:
     assert [g.runs_on for g in report.guests] == ["the coordinator", "the evaluator"]
 
 
-def test_a_file_that_a_restart_overwrites(keras: Any, tmp_path: Path) -> None:
+def test_a_file_that_a_restart_overwrites(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     path = str(tmp_path / "log.csv")
     for append in (False, True):
-        guest = keras.callbacks.CSVLogger(path, append=append)
-        report = hb.explain(guest)
-        assert (f"overwrites `{path}`" in report.guests[0].lost) is not append
-        assert ("at a restart it overwrites" in str(report)) is not append
+        with subtests.test(str(append)):
+            guest = keras.callbacks.CSVLogger(path, append=append)
+            report = hb.explain(guest)
+            assert (f"overwrites `{path}`" in report.guests[0].lost) is not append
+            assert ("at a restart it overwrites" in str(report)) is not append
 
 
 def test_missing_directory_is_a_refusal_and_nothing_is_written(

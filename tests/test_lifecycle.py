@@ -52,14 +52,15 @@ SESSION_SCENARIOS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("scenario", FIT_SCENARIOS)
-def test_callback_as_recorded(scenario: str) -> None:
+def test_callback_as_recorded(subtests: pytest.Subtests, scenario: str) -> None:
     """In `fit`; a session shows it the same."""
     facts = FIT_SCENARIOS[scenario]
     events = expected_events("callback", "fit", **facts)
     assert events == expected_events("callback", "session", **facts)
     expected = [tuple(e) for e in events if e.event != "set_model"]  # is not recorded
     for keras in KERAS:
-        assert [tuple(e) for e in RECORDED[keras][scenario]] == expected, keras
+        with subtests.test(str(keras)):
+            assert [tuple(e) for e in RECORDED[keras][scenario]] == expected, keras
 
 
 @pytest.mark.parametrize("scenario", SESSION_SCENARIOS)

@@ -38,7 +38,9 @@ def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work
 
 
-def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> None:
+def test_wheel_holds_modules_digits_and_pages(
+    subtests: pytest.Subtests, repo_root: Path, built: Path
+) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name.startswith(f"tf_hookbridge-{hb.__version__}-py3-")
     with zipfile.ZipFile(wheel) as archive:
@@ -49,7 +51,8 @@ def test_wheel_holds_modules_digits_and_pages(repo_root: Path, built: Path) -> N
         "License-File: LICENSE",
         "Classifier: Typing :: Typed",
     ):
-        assert f"\n{line}\n" in metadata.decode()
+        with subtests.test(str(line)):
+            assert f"\n{line}\n" in metadata.decode()
     needed = re.findall(r"^Requires-Dist: (.*)$", metadata.decode(), re.M)
     # On a package index nothing stands beside the README.
     readme = metadata.decode().partition("\n\n")[2]

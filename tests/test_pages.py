@@ -38,31 +38,39 @@ def test_the_pages_have_the_headings(repo_root: Path) -> None:
 
 
 def test_the_command_of_a_message_prints_the_section(
+    subtests: pytest.Subtests,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for row, place in PAGES.items():
-        (command,) = re.findall("`hookbridge (.*)`", pointer(row))
-        assert main(command.split()) == 0, row
-        first, *rest = capsys.readouterr().out.splitlines()
-        heading = place.partition("#")[2]
-        assert first.startswith("#") and len(rest) > 2, row
-        if heading:
-            depth = len(first) - len(first.lstrip("#"))
-            assert anchor(first) == heading
-            assert not [line for line in rest if re.match(rf"#{{1,{depth}}} ", line)]
+        with subtests.test(str(row)):
+            (command,) = re.findall("`hookbridge (.*)`", pointer(row))
+            assert main(command.split()) == 0, row
+            first, *rest = capsys.readouterr().out.splitlines()
+            heading = place.partition("#")[2]
+            assert first.startswith("#") and len(rest) > 2, row
+            if heading:
+                depth = len(first) - len(first.lstrip("#"))
+                assert anchor(first) == heading
+                assert not [
+                    line for line in rest if re.match(rf"#{{1,{depth}}} ", line)
+                ]
 
 
-def test_a_page_is_named_in_any_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_is_named_in_any_way(
+    subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts = set()
     for place in ("towers", "towers.md", "docs/towers.md"):
-        assert main(["docs", place]) == 0
-        texts.add(capsys.readouterr().out)
+        with subtests.test(str(place)):
+            assert main(["docs", place]) == 0
+            texts.add(capsys.readouterr().out)
     assert len(texts) == 1
     assert main(["docs"]) == 0
     assert "reference/errors.md" in capsys.readouterr().out
     for place, said in (("tower", "towers.md"), ("towers#tower", "models-in-towers")):
-        assert main(["docs", place]) == 2
-        assert said in capsys.readouterr().err
+        with subtests.test(str(place)):
+            assert main(["docs", place]) == 2
+            assert said in capsys.readouterr().err
 
 
 def test_every_refusal_sees_a_page() -> None:
@@ -82,7 +90,7 @@ def test_every_refusal_sees_a_page() -> None:
 
 
 def test_the_page_of_a_refused_hook_says_that_it_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train = tf.compat.v1.train
     with tf.Graph().as_default():
@@ -92,13 +100,14 @@ def test_the_page_of_a_refused_hook_says_that_it_is_refused(
         ("ProfilerHook", servers.check_hook, (profiler,)),
         ("GlobalStepWaiterHook", refusals.check_start, (waiter, 0)),
     ):
-        with pytest.raises(errors.RefusedError) as caught:
-            check(*arguments)
-        (command,) = re.findall("See `hookbridge (.*)`", str(caught.value))
-        assert main(command.split()) == 0
-        page = " ".join(capsys.readouterr().out.split())
-        told = (rf"\brefused\b[^.]*`{name}`", rf"`{name}` is refused")
-        assert any(re.search(each, page, re.I) for each in told), name
+        with subtests.test(str(name)):
+            with pytest.raises(errors.RefusedError) as caught:
+                check(*arguments)
+            (command,) = re.findall("See `hookbridge (.*)`", str(caught.value))
+            assert main(command.split()) == 0
+            page = " ".join(capsys.readouterr().out.split())
+            told = (rf"\brefused\b[^.]*`{name}`", rf"`{name}` is refused")
+            assert any(re.search(each, page, re.I) for each in told), name
 
 
 def test_the_message_names_the_page_once_even_in_another_process() -> None:

@@ -45,9 +45,10 @@ def test_private_frame_is_where_the_table_says(row: PrivateFrame) -> None:
         assert code_of(row).co_name == row.path.rpartition(".")[2].rpartition(":")[2]
 
 
-def test_every_row_is_here_on_some_version() -> None:
+def test_every_row_is_here_on_some_version(subtests: pytest.Subtests) -> None:
     for key, rows in FRAMES.items():
-        assert any(map(is_here, rows)) or key.startswith("keras3_")
+        with subtests.test(str(key)):
+            assert any(map(is_here, rows)) or key.startswith("keras3_")
     assert all(len(row.why) > 10 for rows in FRAMES.values() for row in rows)
 
 

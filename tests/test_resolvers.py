@@ -47,7 +47,7 @@ def pods(label_selector: str) -> Any:
     )
 
 
-def test_kubernetes() -> None:
+def test_kubernetes(subtests: pytest.Subtests) -> None:
     jobs = ("worker", "ps")
     resolver = resolvers.KubernetesClusterResolver(
         job_to_label_mapping={job: [f"job-name=train-{job}"] for job in jobs},
@@ -62,9 +62,10 @@ def test_kubernetes() -> None:
         ((None, None), "KubernetesC.* task_type=None .*Set `resolver.task_type`"),
         (("worker", 2), r"KubernetesC.* task\['index'\] is 2; expected less than 2"),
     ):
-        resolver.task_type, resolver.task_id = task
-        with pytest.raises(errors.InvalidArgumentError, match=message):
-            ClusterConfig.from_resolver(resolver)
+        with subtests.test(str(task)):
+            resolver.task_type, resolver.task_id = task
+            with pytest.raises(errors.InvalidArgumentError, match=message):
+                ClusterConfig.from_resolver(resolver)
     with pytest.raises(errors.InvalidArgumentError, match="resolver='worker'"):
         ClusterConfig.from_resolver("worker")
 

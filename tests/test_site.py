@@ -95,17 +95,20 @@ def docstring(value: Any) -> str:
     return text
 
 
-def test_the_reference_pages_have_the_docstrings_of_today(repo_root: Path) -> None:
+def test_the_reference_pages_have_the_docstrings_of_today(
+    subtests: pytest.Subtests, repo_root: Path
+) -> None:
     """`make reference` writes them."""
     script = repo_root / ".ci" / "reference_pages.py"
     pages = runpy.run_path(str(script))
     for name, page in REFERENCE.items():
-        assert pages["filled"](page) == page, f"{name}: run `make reference`"
-        site = pages["for_site"](page)
-        assert re.findall(r"^::: (\S+)$", site, re.M) == re.findall(
-            r"^<!-- ::: (\w\S*) .*-->$", page, re.M
-        )
-        assert "<!-- :::" not in site
+        with subtests.test(str(name)):
+            assert pages["filled"](page) == page, f"{name}: run `make reference`"
+            site = pages["for_site"](page)
+            assert re.findall(r"^::: (\S+)$", site, re.M) == re.findall(
+                r"^<!-- ::: (\w\S*) .*-->$", page, re.M
+            )
+            assert "<!-- :::" not in site
 
 
 def test_each_public_name_is_in_the_reference() -> None:

@@ -30,14 +30,15 @@ def test_a_good_configuration_is_read_and_written_back() -> None:
     assert ClusterConfig.from_json(found.to_json()) == found
 
 
-def test_without_a_cluster_the_job_is_local() -> None:
+def test_without_a_cluster_the_job_is_local(subtests: pytest.Subtests) -> None:
     for text in ("", "  ", "{}", '{"environment": "cloud"}'):
-        found = ClusterConfig.from_environment({"TF_CONFIG": text})
-        assert found == ClusterConfig() == ClusterConfig.from_environment({})
-        assert found.is_chief
+        with subtests.test(str(text)):
+            found = ClusterConfig.from_environment({"TF_CONFIG": text})
+            assert found == ClusterConfig() == ClusterConfig.from_environment({})
+            assert found.is_chief
 
 
-def test_what_a_process_is_to_its_guests() -> None:
+def test_what_a_process_is_to_its_guests(subtests: pytest.Subtests) -> None:
     two = {"worker": ["a:1", "a:2"]}
     for cluster, kind, index, expected in (
         ({}, "master", 0, "local"),
@@ -46,10 +47,11 @@ def test_what_a_process_is_to_its_guests() -> None:
         (two, "worker", "1", "worker"),
         ({"master": ["a:1"]}, "master", 0, "chief"),
     ):
-        text = config(cluster, {"type": kind, "index": index})
-        assert task_of({"TF_CONFIG": text}) == expected
-        is_chief = expected in ("local", "chief")
-        assert ClusterConfig.from_json(text).is_chief is is_chief
+        with subtests.test(str(cluster)):
+            text = config(cluster, {"type": kind, "index": index})
+            assert task_of({"TF_CONFIG": text}) == expected
+            is_chief = expected in ("local", "chief")
+            assert ClusterConfig.from_json(text).is_chief is is_chief
 
 
 @pytest.mark.parametrize("text", ["{", config(["a:1"]), config(task=BOSS)])
@@ -61,10 +63,11 @@ def test_a_bad_configuration_makes_nobody_a_worker(
         hb.as_hooks(hb.set_role(tf.compat.v1.train.StopAtStepHook(3), "chief"))
 
 
-def test_addresses() -> None:
+def test_addresses(subtests: pytest.Subtests) -> None:
     for address in ("localhost:1", "10.0.0.1:2222", "[::1]:65535", "my_h-0.svc.x:80"):
-        text = config({"worker": [address]}, {"type": "worker", "index": 0})
-        assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
+        with subtests.test(str(address)):
+            text = config({"worker": [address]}, {"type": "worker", "index": 0})
+            assert ClusterConfig.from_json(text).cluster["worker"] == (address,)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_what_is_no_address(address: Any) -> None:
         ClusterConfig.from_json(config({**CLUSTER, "ps": [address]}))
 
 
-def test_the_first_worker_as_chief() -> None:
+def test_the_first_worker_as_chief(subtests: pytest.Subtests) -> None:
     cluster = {"worker": ("b:1", "b:2"), "ps": ("c:1",)}
     with_chief = {"chief": ("b:1",), "worker": ("b:2",), "ps": ("c:1",)}
     for kind, index, expected in (
@@ -90,13 +93,15 @@ def test_the_first_worker_as_chief() -> None:
         ("ps", 0, ("ps", 0)),
         ("evaluator", 0, ("evaluator", 0)),
     ):
-        found = ClusterConfig(cluster, kind, index).with_chief()
-        assert found == ClusterConfig(with_chief, *expected)
+        with subtests.test(str(kind)):
+            found = ClusterConfig(cluster, kind, index).with_chief()
+            assert found == ClusterConfig(with_chief, *expected)
 
 
-def test_a_chief_stays_the_chief() -> None:
+def test_a_chief_stays_the_chief(subtests: pytest.Subtests) -> None:
     for found in (ClusterConfig(), ClusterConfig.from_json(config())):
-        assert found.with_chief() is found
+        with subtests.test(str(found)):
+            assert found.with_chief() is found
 
 
 BAD = {

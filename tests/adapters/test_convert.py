@@ -102,7 +102,9 @@ def test_epochs_need_a_global_step() -> None:
 
 
 @pytest.mark.parametrize("base", [(v1.train.SessionRunHook,), ()])
-def test_a_guest_of_both_kinds_is_refused(keras: Any, base: tuple[type, ...]) -> None:
+def test_a_guest_of_both_kinds_is_refused(
+    subtests: pytest.Subtests, keras: Any, base: tuple[type, ...]
+) -> None:
     methods: dict[str, Any] = {
         name: lambda self, *args: None
         for name in ("begin", "after_create_session", "before_run", "after_run", "end")
@@ -114,8 +116,9 @@ def test_a_guest_of_both_kinds_is_refused(keras: Any, base: tuple[type, ...]) ->
     with pytest.raises(errors.RefusedError, match=message):
         hb.as_callbacks(both)
     for host in ("session", "fit"):
-        (report,) = hb.explain(both, host).guests  # type: ignore[arg-type]
-        assert report.verdict == "refused" and "Make two classes" in report.reason
+        with subtests.test(str(host)):
+            (report,) = hb.explain(both, host).guests  # type: ignore[arg-type]
+            assert report.verdict == "refused" and "Make two classes" in report.reason
 
 
 @pytest.mark.parametrize("convert", [hb.as_hooks, hb.as_callbacks, hb.explain])
@@ -129,10 +132,11 @@ def test_none_is_no_guest_but_no_list_either(convert: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize("max_lag", ["x", -1, True, 1.5])
-def test_a_bad_lag_is_refused(max_lag: Any) -> None:
+def test_a_bad_lag_is_refused(subtests: pytest.Subtests, max_lag: Any) -> None:
     for convert in (hb.HookToCallback, hb.as_callbacks):
-        with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
-            convert(v1.train.StopAtStepHook(3), max_lag=max_lag)
+        with subtests.test(str(convert)):
+            with pytest.raises(errors.InvalidArgumentError, match="`max_lag="):
+                convert(v1.train.StopAtStepHook(3), max_lag=max_lag)
 
 
 def test_the_right_converter_is_named(keras: Any) -> None:

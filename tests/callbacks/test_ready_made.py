@@ -109,7 +109,7 @@ def test_predictions_of_fit(keras: Any) -> None:
     assert [len(each) for each in got] == [2, 2, 1]
 
 
-def test_where_each_of_them_runs(tmp_path: Path) -> None:
+def test_where_each_of_them_runs(subtests: pytest.Subtests, tmp_path: Path) -> None:
     callbacks = hb.callbacks
     roles = {
         "worker": [
@@ -126,5 +126,6 @@ def test_where_each_of_them_runs(tmp_path: Path) -> None:
     for role, members in roles.items():
         assert {record_of(each).role for each in members} == {role}
     for host in ("session", "fit", "parameter_server"):
-        report = hb.explain([*roles["worker"], *roles["chief"]], host=host)
-        assert not [g for g in report.guests if g.verdict == "refused"]
+        with subtests.test(str(host)):
+            report = hb.explain([*roles["worker"], *roles["chief"]], host=host)
+            assert not [g for g in report.guests if g.verdict == "refused"]

@@ -60,16 +60,19 @@ def test_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "#SBATCH --gpus-per-node=4\n" in capsys.readouterr().out
 
 
-def test_a_local_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_local_cluster(
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(CUSTOM)
     program = "import os, sys; print(os.environ.get('TF_CONFIG'), *sys.argv[1:])"
     command = [sys.executable, "-c", program]
     tasks = []
     for flags in ([], ["--tf1_flags"]):
-        assert main(["cluster", f"--config={path}", *flags, "--", *command]) == 0
-        lines = [ln.partition("] ") for ln in capsys.readouterr().out.splitlines()]
-        tasks.append({name.lstrip("["): said for name, _, said in lines})
+        with subtests.test(str(flags)):
+            assert main(["cluster", f"--config={path}", *flags, "--", *command]) == 0
+            lines = [ln.partition("] ") for ln in capsys.readouterr().out.splitlines()]
+            tasks.append({name.lstrip("["): said for name, _, said in lines})
     by_config, by_flags = tasks
     trainers = {"chief 0", "worker 0", "worker 1", "worker 2"}
     assert by_config.keys() >= trainers <= by_flags.keys()
@@ -109,6 +112,7 @@ SIZES: list[list[str]] = [
 
 @pytest.mark.parametrize("kind", ["TFJob", "JobSet"])
 def test_manifests_fit_the_schemas_of_their_operators(
+    subtests: pytest.Subtests,
     kind: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -119,10 +123,11 @@ def test_manifests_fit_the_schemas_of_their_operators(
                                    "  evaluatorCount: 1\n")  # fmt: skip
     schema = validator(kind)
     for size in SIZES:
-        words = ["cluster", f"--to={kind.lower()}", "--image=x", *size]
-        assert main([*words, "--", *COMMAND]) == 0
-        made = yaml.safe_load(capsys.readouterr().out)
-        assert [error.message for error in schema.iter_errors(made)] == []
+        with subtests.test(str(size)):
+            words = ["cluster", f"--to={kind.lower()}", "--image=x", *size]
+            assert main([*words, "--", *COMMAND]) == 0
+            made = yaml.safe_load(capsys.readouterr().out)
+            assert [error.message for error in schema.iter_errors(made)] == []
     # The schema looks at all fields.
     made["spec"]["unknown"] = 1
     assert "'unknown' was unexpected" in next(schema.iter_errors(made)).message
@@ -264,7 +269,10 @@ BAD_FLAGS = {
 
 
 def test_bad_files_and_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     to_tfjob = "--config=config.yaml --to=tfjob --image=me/job:1"
@@ -272,8 +280,9 @@ def test_bad_files_and_flags(
         *((text, to_tfjob, message) for text, message in BAD.items()),
         *((CUSTOM, flags, message) for flags, message in BAD_FLAGS.items()),
     ):
-        Path("config.yaml").write_text(text)
-        assert main(["cluster", *flags.split(), "--", "python"]) == 2
-        err = capsys.readouterr().err
-        assert err.count("\n") == 1
-        assert message in err
+        with subtests.test(str(text)):
+            Path("config.yaml").write_text(text)
+            assert main(["cluster", *flags.split(), "--", "python"]) == 2
+            err = capsys.readouterr().err
+            assert err.count("\n") == 1
+            assert message in err

@@ -186,7 +186,7 @@ def plain_demo(server: ForkServer, folder: Path, *flags: str) -> str:
 
 @pytest.mark.slow
 def test_a_second_demo_replaces_the_first_and_needs_no_extra(
-    fork_server: ForkServer, tmp_path: Path
+    subtests: pytest.Subtests, fork_server: ForkServer, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     for loop in LOOPS:
@@ -197,8 +197,9 @@ def test_a_second_demo_replaces_the_first_and_needs_no_extra(
     assert "No Keras 2: " not in plain_demo(fork_server, tmp_path, "--local", *flags)
     assert len(_history(run / "session")) == 2
     for loop in LOOPS:
-        names = sorted(path.name for path in (run / loop).glob("*.index"))
-        assert names == ["model.ckpt-0.index", "model.ckpt-28.index"]
+        with subtests.test(str(loop)):
+            names = sorted(path.name for path in (run / loop).glob("*.index"))
+            assert names == ["model.ckpt-0.index", "model.ckpt-28.index"]
 
 
 @pytest.mark.slow

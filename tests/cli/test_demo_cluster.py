@@ -52,15 +52,18 @@ def test_both_clusters_learn(finished: Any) -> None:
     assert "[chief 0] epoch " in progress
 
 
-def test_each_guest_s_events_are_told_for_each_process(finished: Any) -> None:
+def test_each_guest_s_events_are_told_for_each_process(
+    subtests: pytest.Subtests, finished: Any
+) -> None:
     report, _, _ = finished
     session = report["loops"]["session"]["processes"]
     fit = report["loops"]["fit"]["processes"]
     assert sorted(session) == ["chief 0", "worker 0"]
     assert sorted(fit) == ["chief 0"]  # Keras calls callbacks only in the coordinator
     for process in (*session.values(), *fit.values()):
-        kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
-        assert kinds == GUESTS
+        with subtests.test(str(process)):
+            kinds = {name: guest["kind"] for name, guest in process["guests"].items()}
+            assert kinds == GUESTS
     for process in session.values():
         events = process["guests"]["ActivityHook"]["events"]
         assert events["before_run"] >= events["after_run"] > 0
@@ -71,10 +74,11 @@ def test_each_guest_s_events_are_told_for_each_process(finished: Any) -> None:
     epochs = steps // STEPS_PER_EPOCH
     assert guests["EpochLines"]["events"]["on_epoch_end"] == epochs
     for name in ("StepCounterHook", "CSVLogger", "EarlyStopping"):
-        assert session["chief 0"]["guests"][name]["events"]
-        other = session["worker 0"]["guests"][name]
-        place = (other["role"], other["runs_here"], other["events"])
-        assert place == ("chief", False, {})
+        with subtests.test(str(name)):
+            assert session["chief 0"]["guests"][name]["events"]
+            other = session["worker 0"]["guests"][name]
+            place = (other["role"], other["runs_here"], other["events"])
+            assert place == ("chief", False, {})
 
 
 def test_what_is_done_once_is_done_by_the_chief(finished: Any) -> None:

@@ -64,10 +64,11 @@ def test_a_story_where_it_may_differ(
     assert complaints(kind, events, EVENTS[kind])
 
 
-def test_every_missing_event_is_noticed() -> None:
+def test_every_missing_event_is_noticed(subtests: pytest.Subtests) -> None:
     for event in ("begin", "after_create_session", "end"):
-        (line,) = complaints("hook", without(HOOK, event), EVENTS["hook"])
-        assert line.startswith("the order, ")
+        with subtests.test(str(event)):
+            (line,) = complaints("hook", without(HOOK, event), EVENTS["hook"])
+            assert line.startswith("the order, ")
     for event in {event for event, _ in CALLBACK}:
         less = without(CALLBACK, event)
         assert complaints("callback", less, EVENTS["callback"]), event

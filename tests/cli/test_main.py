@@ -74,24 +74,30 @@ FILES = {
 
 
 def test_bad_input_gets_one_line_and_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     for words, message in BAD.items():
-        assert main(words.split()) == 2, words
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("hookbridge: ")
-        assert err.count("\n") == 1 and err.endswith("\n")
-        assert message in err
-        # Refused before anything is written.
-        assert {p.name for p in tmp_path.iterdir()} - {"__pycache__"} == FILES.keys()
+        with subtests.test(str(words)):
+            assert main(words.split()) == 2, words
+            out, err = capsys.readouterr()
+            assert out == ""
+            assert err.startswith("hookbridge: ")
+            assert err.count("\n") == 1 and err.endswith("\n")
+            assert message in err
+            # Refused before anything is written.
+            assert {p.name for p in tmp_path.iterdir()} - {
+                "__pycache__"
+            } == FILES.keys()
 
 
 def test_a_bad_directory_gets_one_line_and_is_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "session").mkdir()
     thesis = tmp_path / "session" / "thesis.txt"
@@ -100,9 +106,10 @@ def test_a_bad_directory_gets_one_line_and_is_left_alone(
         (tmp_path, "holds files of something else"),
         (thesis / "run", "cannot be written (not a directory)"),
     ):
-        assert main(["demo", f"--model_dir={place}"]) == 2
-        err = capsys.readouterr().err
-        assert message in err and err.count("\n") == 1
+        with subtests.test(str(place)):
+            assert main(["demo", f"--model_dir={place}"]) == 2
+            err = capsys.readouterr().err
+            assert message in err and err.count("\n") == 1
     assert thesis.read_text() == "years of work"
 
 
@@ -111,36 +118,48 @@ WITH_RESULTS = {"demo", "train", "evaluate", "predict", "doctor", "explain"}
 WITH_RESULTS |= {"migrate scan", "compare"}
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command and flag; each help fits a screen and shows an example."""
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     for name in COMMANDS:
-        assert f"  {name} " in text
-        assert main([name, "--help"]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[0].startswith(f"usage: hookbridge {name}")
-        assert len(lines) <= 50 and max(map(len, lines)) <= 92
-        assert any(line.startswith(f"example: hookbridge {name} ") for line in lines)
-        told = {w.strip("[],") for line in lines for w in line.split()[:1]}
-        assert {f"--{flag}" for flag in command.parser_of(name)[1].flags} <= told
-        assert ("--format" in told) == (name in WITH_RESULTS)
+        with subtests.test(str(name)):
+            assert f"  {name} " in text
+            assert main([name, "--help"]) == 0
+            lines = capsys.readouterr().out.splitlines()
+            assert lines[0].startswith(f"usage: hookbridge {name}")
+            assert len(lines) <= 50 and max(map(len, lines)) <= 92
+            assert any(
+                line.startswith(f"example: hookbridge {name} ") for line in lines
+            )
+            told = {w.strip("[],") for line in lines for w in line.split()[:1]}
+            assert {f"--{flag}" for flag in command.parser_of(name)[1].flags} <= told
+            assert ("--format" in told) == (name in WITH_RESULTS)
     assert main(["migrate", "--help"]) == 0
     assert "migrate rewrite" in capsys.readouterr().out
 
 
-def test_flags_are_written_with_dashes_or_underscores() -> None:
+def test_flags_are_written_with_dashes_or_underscores(
+    subtests: pytest.Subtests,
+) -> None:
     _, parser = command.parser_of("migrate rewrite")
     for words in (
         ["--list-rules", "--target=2.15"],
         ["--list_rules", "--no-diff", "--check", "--no_check", "--target", "2.15"],
     ):
-        values = parser.values(words)
-        assert (values.list_rules, values.diff, values.target) == (True, False, "2.15")
-        assert not values.check
+        with subtests.test(str(words)):
+            values = parser.values(words)
+            assert (values.list_rules, values.diff, values.target) == (
+                True,
+                False,
+                "2.15",
+            )
+            assert not values.check
 
 
-def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
+def test_a_command_line_after_the_flags_stays_as_it_is(
+    subtests: pytest.Subtests,
+) -> None:
     _, parser = command.parser_of("run")
     own = ["--v1", "--keras", "2", "--steps-per-epoch=5"]
     rest = ["job.py", "", "--keras=3", "--v1", "--no-x"]
@@ -150,7 +169,8 @@ def test_a_command_line_after_the_flags_stays_as_it_is() -> None:
     values = parser.values(["-m", "job", "-h", "--", "x"])
     assert values.m and values.rest == ["job", "-h", "--", "x"]
     for words in (["--", "--odd.py"], ["--v1", "--", "--odd.py"]):
-        assert parser.values(words).rest == ["--odd.py"]
+        with subtests.test(str(words)):
+            assert parser.values(words).rest == ["--odd.py"]
 
 
 def test_version_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,17 +89,22 @@ EXPLAINED: dict[str, tuple[int, list[str]]] = {
 
 
 def test_explain_a_definition_file_in_each_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("job.py").write_text(DEFINITION)
     for flags, (code, expected) in EXPLAINED.items():
-        assert (
-            main(["explain", "--details", "--model_def=job.py", *flags.split()]) == code
-        )
-        text = " ".join(capsys.readouterr().out.split())
-        for words in expected:
-            assert words in text
+        with subtests.test(str(flags)):
+            assert (
+                main(["explain", "--details", "--model_def=job.py", *flags.split()])
+                == code
+            )
+            text = " ".join(capsys.readouterr().out.split())
+            for words in expected:
+                assert words in text
 
 
 @pytest.mark.slow

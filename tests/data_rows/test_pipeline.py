@@ -61,13 +61,14 @@ def test_training_shuffles_and_repeats(tmp_path: Path) -> None:
     assert len(again) == 6
 
 
-def test_workers_share_the_rows(tmp_path: Path) -> None:
+def test_workers_share_the_rows(subtests: pytest.Subtests, tmp_path: Path) -> None:
     path = listed(tmp_path, [1] * 6)
     for index, rows in enumerate(([0, 2, 4], [1, 3, 5])):
-        made = pipeline(path, batch_size=3, shard=(2, index))
-        (batch,) = made.dataset(training=True).take(1)
-        assert sorted(batch[1].numpy().tolist()) == rows
-        assert made.first_bad_row() is None
+        with subtests.test(str(index)):
+            made = pipeline(path, batch_size=3, shard=(2, index))
+            (batch,) = made.dataset(training=True).take(1)
+            assert sorted(batch[1].numpy().tolist()) == rows
+            assert made.first_bad_row() is None
 
 
 def test_towers_take_one_batch_each(tmp_path: Path) -> None:

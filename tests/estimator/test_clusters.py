@@ -123,15 +123,18 @@ def one_device() -> Any:
     return tf.distribute.OneDeviceStrategy("cpu:0")
 
 
-def test_who_runs_a_strategy_and_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_runs_a_strategy_and_a_cluster(
+    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = estimator_training.should_run_distribute_coordinator
     both = config(monkeypatch, CLUSTER, train_distribute=one_device())
     assert runs(both) and both.cluster_spec.as_dict() == CLUSTER
     alone = config(monkeypatch, train_distribute=one_device())
     cluster = config(monkeypatch, CLUSTER)
     for made, workers in ((alone, 1), (cluster, 2)):
-        assert not runs(made)
-        assert made.is_chief and made.num_worker_replicas == workers
+        with subtests.test(str(made)):
+            assert not runs(made)
+            assert made.is_chief and made.num_worker_replicas == workers
 
 
 @only_revived

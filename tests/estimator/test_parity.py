@@ -24,7 +24,9 @@ CHECKPOINTS = sorted(path.name for path in GOLDEN.glob("checkpoint_*"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", scenarios.SCENARIOS if REVIVED else ["custom"])
-def test_numbers_and_names_of_files(name: str, tmp_path: Path) -> None:
+def test_numbers_and_names_of_files(
+    subtests: pytest.Subtests, name: str, tmp_path: Path
+) -> None:
     recorded, now = RECORDED[name], scenarios.observe(name, tmp_path)
     assert len(now["losses"]) == scenarios.STEPS
     np.testing.assert_allclose(now["losses"], recorded["losses"], rtol=1e-5)
@@ -32,8 +34,9 @@ def test_numbers_and_names_of_files(name: str, tmp_path: Path) -> None:
     found, expected = (list(each["evaluation"].values()) for each in (now, recorded))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     for what in ("variables", "train_tags", "eval_tags"):
-        assert recorded[what]
-        assert now[what] == recorded[what]
+        with subtests.test(str(what)):
+            assert recorded[what]
+            assert now[what] == recorded[what]
 
 
 def losses(folder: Path) -> list[float]:
@@ -44,7 +47,9 @@ def losses(folder: Path) -> list[float]:
     ]
 
 
-def test_checkpoints_of_all_versions_go_on_alike(tmp_path: Path) -> None:
+def test_checkpoints_of_all_versions_go_on_alike(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     """This version writes the values that 2.15 writes, and reads those of others."""
     versions = {tuple(map(int, name.split("_")[1:])) for name in CHECKPOINTS}
     assert min(versions) == (2, 15) < (2, 16) <= max(versions)
@@ -61,13 +66,14 @@ def test_checkpoints_of_all_versions_go_on_alike(tmp_path: Path) -> None:
     straight.train(scenarios.input_fn(), steps=3)
     expected = losses(tmp_path / "straight")[-3:]
     for checkpoint in CHECKPOINTS:
-        folder = tmp_path / checkpoint
-        shutil.copytree(GOLDEN / checkpoint, folder)
-        estimator = scenarios.custom(folder)
-        assert estimator.get_variable_value("global_step") == scenarios.STEPS
-        result = estimator.evaluate(scenarios.input_fn(repeat=False))
-        assert result["loss"] == pytest.approx(
-            RECORDED["custom"]["evaluation"]["loss"], rel=1e-5
-        )
-        estimator.train(scenarios.input_fn(), steps=3)
-        np.testing.assert_allclose(losses(folder), expected, rtol=1e-5)
+        with subtests.test(str(checkpoint)):
+            folder = tmp_path / checkpoint
+            shutil.copytree(GOLDEN / checkpoint, folder)
+            estimator = scenarios.custom(folder)
+            assert estimator.get_variable_value("global_step") == scenarios.STEPS
+            result = estimator.evaluate(scenarios.input_fn(repeat=False))
+            assert result["loss"] == pytest.approx(
+                RECORDED["custom"]["evaluation"]["loss"], rel=1e-5
+            )
+            estimator.train(scenarios.input_fn(), steps=3)
+            np.testing.assert_allclose(losses(folder), expected, rtol=1e-5)

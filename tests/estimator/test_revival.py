@@ -69,22 +69,24 @@ def test_tensorflow_and_keras_3_are_left_as_they_were(fork_server: ForkServer) -
 
 @only_revived
 def test_without_the_extra_the_error_says_what_to_install(
+    subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real = importlib.util.find_spec
     install = r'pip install "tf-hookbridge\[estimator\]"'
     for missing in ("tensorflow_estimator", "tf_keras"):
-        revive.namespaces.cache_clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                importlib.util,
-                "find_spec",
-                lambda name, *rest, out=missing: (
-                    None if name == out else real(name, *rest)
-                ),
-            )
-            with pytest.raises(errors.MissingExtraError, match=install):
-                hb.estimator.Estimator  # noqa: B018
+        with subtests.test(str(missing)):
+            revive.namespaces.cache_clear()
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    importlib.util,
+                    "find_spec",
+                    lambda name, *rest, out=missing: (
+                        None if name == out else real(name, *rest)
+                    ),
+                )
+                with pytest.raises(errors.MissingExtraError, match=install):
+                    hb.estimator.Estimator  # noqa: B018
     with monkeypatch.context() as patch:  # another release
         patch.setattr(importlib.metadata, "version", lambda name: "2.14.0")
         with pytest.raises(

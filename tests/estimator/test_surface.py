@@ -46,15 +46,18 @@ def test_all_names_of_tf_estimator_are_there() -> None:
     )
 
 
-def test_v2_wins_and_v1_fills_in_and_hooks_are_tensorflow_s_own() -> None:
+def test_v2_wins_and_v1_fills_in_and_hooks_are_tensorflow_s_own(
+    subtests: pytest.Subtests,
+) -> None:
     import tensorflow as tf
 
     assert hb.estimator.Estimator is not hb.estimator.v1.Estimator
     assert hb.estimator.inputs is hb.estimator.v1.inputs
     assert hb.estimator.tpu.TPUEstimator is hb.estimator.v1.tpu.TPUEstimator
     for name in V2:
-        if name.endswith("Hook"):
-            assert getattr(hb.estimator, name) is getattr(tf.compat.v1.train, name)
+        with subtests.test(str(name)):
+            if name.endswith("Hook"):
+                assert getattr(hb.estimator, name) is getattr(tf.compat.v1.train, name)
 
 
 @pytest.mark.parametrize("name", ["NoSuchThing", "__wrapped__", "__path_hooks__"])
@@ -73,12 +76,13 @@ def test_submodules_do_not_hide_public_names() -> None:
 
 
 @pytest.mark.skipif(REVIVED, reason="TensorFlow has no Estimator of its own from 2.16")
-def test_on_2_15_it_is_tf_estimator_itself() -> None:
+def test_on_2_15_it_is_tf_estimator_itself(subtests: pytest.Subtests) -> None:
     import tensorflow as tf
 
     before = dict(sys.modules)
     for name in V2:
-        assert getattr(hb.estimator, name) is getattr(tf.estimator, name)
+        with subtests.test(str(name)):
+            assert getattr(hb.estimator, name) is getattr(tf.estimator, name)
     assert hb.estimator.v1 is tf.compat.v1.estimator
     hb.estimator.install()
     assert not [name for name in sys.modules if name not in before]

@@ -103,7 +103,9 @@ def test_a_deleted_session_is_gone(graph: Any) -> None:
     assert gone() is None
 
 
-def test_sessions_that_would_change_are_left_alone(graph: Any) -> None:
+def test_sessions_that_would_change_are_left_alone(
+    subtests: pytest.Subtests, graph: Any
+) -> None:
     class Own(tf.compat.v1.Session):  # type: ignore[misc]
         pass
 
@@ -115,10 +117,11 @@ def test_sessions_that_would_change_are_left_alone(graph: Any) -> None:
         *(Own(), v1.Session(config=cost), v1.Session(config=named)),
         v1.Session(server.target),
     ):
-        before = type(session)
-        CallableSessionHook().after_create_session(session, None)
-        assert type(session) is before
-        session.close()
+        with subtests.test(str(session)):
+            before = type(session)
+            CallableSessionHook().after_create_session(session, None)
+            assert type(session) is before
+            session.close()
 
 
 def test_recovered_session_is_adopted_too(graph: Any, calls: list[Any]) -> None:

@@ -45,13 +45,16 @@ def environment(**more: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"} | more
 
 
-def test_noise_is_in_the_files_alone_and_a_warning_is_said_once(tmp_path: Path) -> None:
+def test_noise_is_in_the_files_alone_and_a_warning_is_said_once(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     run = command(PRINTS, f"--log_dir={tmp_path}")
     out = subprocess.check_output(run, env=environment(), text=True)
     assert out.count(ONCE) == 1 and out.count("loss = 1.0") == 2
     assert len(out.splitlines()) == 1 + 2 * len(SHOWN)
     for task in ("chief_0", "worker_0"):
-        assert (tmp_path / f"{task}.log").read_text().splitlines() == LINES
+        with subtests.test(str(task)):
+            assert (tmp_path / f"{task}.log").read_text().splitlines() == LINES
     # A user who sets the level sees all.
     shown = environment(TF_CPP_MIN_LOG_LEVEL="0")
     out = subprocess.check_output(command(PRINTS), env=shown, text=True)

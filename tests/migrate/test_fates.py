@@ -126,23 +126,29 @@ def answer(name: str, target: Target) -> str:
 
 
 def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(
+    subtests: pytest.Subtests,
     repo_root: Path,
 ) -> None:
     target = Target(NEWEST)
     text = (repo_root / "docs" / "migration.md").read_text("utf-8")
     for kind, title in (("tf", "`tf`"), ("contrib", "`tf.contrib`")):
-        names = names_of_1_15(kind)
-        counts = Counter(answer(name, target) for name in names)
-        row = [counts[c] for c in ("as it is", "another name", "gone, with a way out")]
-        cells = " | ".join(f"{number:,}" for number in (len(names), *row))
-        assert f"| {title} | {cells} |" in text
-        for name in names:
-            found = resolve(name, target)
-            assert found is None or found.way_out, name
-            assert found is None or found.code != "MISSING", name
+        with subtests.test(str(kind)):
+            names = names_of_1_15(kind)
+            counts = Counter(answer(name, target) for name in names)
+            row = [
+                counts[c] for c in ("as it is", "another name", "gone, with a way out")
+            ]
+            cells = " | ".join(f"{number:,}" for number in (len(names), *row))
+            assert f"| {title} | {cells} |" in text
+            for name in names:
+                found = resolve(name, target)
+                assert found is None or found.way_out, name
+                assert found is None or found.code != "MISSING", name
 
 
-def test_the_lists_of_names_are_those_of_the_installed_tensorflow() -> None:
+def test_the_lists_of_names_are_those_of_the_installed_tensorflow(
+    subtests: pytest.Subtests,
+) -> None:
     import tensorflow as tf
 
     version = ".".join(tf.__version__.split(".")[:2])
@@ -150,22 +156,28 @@ def test_the_lists_of_names_are_those_of_the_installed_tensorflow() -> None:
         pytest.skip(f"there is no list of the names of TensorFlow {version} yet")
     target = Target(version)
     for name in ("train", "compat.v1.train", "data", "nn"):
-        place = importlib.import_module(f"tensorflow._api.v2.{name}")
-        public = [n for n in dir(place) if not n.startswith("_")]
-        assert public
-        assert [n for n in public if not target.has(f"tf.{name}.{n}")] == []
-        assert not target.has(f"tf.{name}.no_such_name")
+        with subtests.test(str(name)):
+            place = importlib.import_module(f"tensorflow._api.v2.{name}")
+            public = [n for n in dir(place) if not n.startswith("_")]
+            assert public
+            assert [n for n in public if not target.has(f"tf.{name}.{n}")] == []
+            assert not target.has(f"tf.{name}.no_such_name")
 
 
-def test_private_names_are_those_of_the_installed_tensorflow() -> None:
+def test_private_names_are_those_of_the_installed_tensorflow(
+    subtests: pytest.Subtests,
+) -> None:
     target = Target(".".join(map(str, compat.installed_tf_version())))
     for module in ("ops.array_ops", "training.moving_averages", "util.nest"):
-        place = f"tensorflow.python.{module}"
-        there = [name for name in dir(importlib.import_module(place)) if name[0] != "_"]
-        assert there
-        for name in there:
-            found = resolve(f"{place}.{name}", target)
-            assert found is not None and found.code == "PRIVATE", name
+        with subtests.test(str(module)):
+            place = f"tensorflow.python.{module}"
+            there = [
+                name for name in dir(importlib.import_module(place)) if name[0] != "_"
+            ]
+            assert there
+            for name in there:
+                found = resolve(f"{place}.{name}", target)
+                assert found is not None and found.code == "PRIVATE", name
     python = "tensorflow.python"
     for name, code, way in (
         ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "code of your own"),
@@ -173,8 +185,9 @@ def test_private_names_are_those_of_the_installed_tensorflow() -> None:
         ("util.nest.no_such_name", "PRIVATE_GONE", "code of your own"),
         ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
     ):
-        found = resolve(f"{python}.{name}", target)
-        assert found is not None and (found.code, found.way_out) == (code, way)
+        with subtests.test(str(name)):
+            found = resolve(f"{python}.{name}", target)
+            assert found is not None and (found.code, found.way_out) == (code, way)
     # Of another TensorFlow than the installed one nothing is known.
     others = [Target(version) for version in versions() if version != target.version]
     for other in others:

@@ -116,7 +116,7 @@ def test_encoding_line_ends_and_mode_stay(tmp_path: Path, capsys: Output) -> Non
 
 
 def test_bad_files_are_reported_and_the_rest_is_rewritten(
-    tmp_path: Path, capsys: Output
+    subtests: pytest.Subtests, tmp_path: Path, capsys: Output
 ) -> None:
     (tmp_path / "good.py").write_text(OLD)
     bad = {
@@ -144,13 +144,15 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
         "book.ipynb": "no list `cells`",
         "huge.py": "5000001",
     }.items():
-        assert reason in reasons[name]
+        with subtests.test(str(name)):
+            assert reason in reasons[name]
     done = command(capsys, "rewrite", "--write", tmp_path)
     assert done.code == 1  # since some could not be read
     assert "1 files read, 1 rewritten" in done.out
     assert "9 not read" in done.out
     for name in (*bad, "gone.py"):
-        assert f"{name}: " in done.out
+        with subtests.test(str(name)):
+            assert f"{name}: " in done.out
     assert (tmp_path / "good.py").read_text() == NEW
     assert {n: (tmp_path / n).read_bytes() for n in bad} == bad
     assert command(capsys, "rewrite", "--check", tmp_path).code == 1  # nine remain
@@ -249,11 +251,12 @@ def test_a_rewrite_into_another_folder_leaves_the_files(
 
 
 def test_the_command_lists_the_rules_and_refuses_others(
-    tmp_path: Path, capsys: Output
+    subtests: pytest.Subtests, tmp_path: Path, capsys: Output
 ) -> None:
     done = command(capsys, "rewrite", "--list-rules")
     names = [line.split()[0] for line in done.out.splitlines()]
     assert names == [*(rule.name for rule in migrate.REWRITES), "todos"]
     for words in ([], [tmp_path / "no.py"], ["--only=nothing", tmp_path]):
-        done = command(capsys, "rewrite", *words)
-        assert (done.code, done.err.count("\n")) == (2, 1)
+        with subtests.test(str(words)):
+            done = command(capsys, "rewrite", *words)
+            assert (done.code, done.err.count("\n")) == (2, 1)

@@ -128,8 +128,11 @@ def is_changed_once(folder: Path) -> bool:
     return is_changed
 
 
-def test_a_second_rewrite_of_a_program_changes_nothing() -> None:
+def test_a_second_rewrite_of_a_program_changes_nothing(
+    subtests: pytest.Subtests,
+) -> None:
     for path in (*SMALL_DIR.glob("*.py"), *PROGRAMS_DIR.rglob("*.py")):
-        first = migrate.rewrite(path.read_text("utf-8"))
-        second = migrate.rewrite(first.source)
-        assert second.source == first.source and not second.edits, path
+        with subtests.test(str(path)):
+            first = migrate.rewrite(path.read_text("utf-8"))
+            second = migrate.rewrite(first.source)
+            assert second.source == first.source and not second.edits, path

@@ -150,7 +150,7 @@ def test_lines_for_the_top_are_a_cell_of_their_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
-    line: str, tmp_path: Path
+    subtests: pytest.Subtests, line: str, tmp_path: Path
 ) -> None:
     code = f"{line}\nif True:\n    {line}\nimport tensorflow as tf\nx = tf.zeros(3)"
     path = notebook(tmp_path / "a.ipynb", cell(code))
@@ -162,12 +162,13 @@ def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
         "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.zeros(3)"
     ]
     for other in ("!pip install tensorflow", "!pip install 'tensorflow>=2.1'"):
-        path = notebook(tmp_path / "b.ipynb", cell(code.replace(line, other)))
-        assert not in_place(path)[0].result.changed
+        with subtests.test(str(other)):
+            path = notebook(tmp_path / "b.ipynb", cell(code.replace(line, other)))
+            assert not in_place(path)[0].result.changed
 
 
 def test_what_cannot_be_done_is_said_and_no_success(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = notebook(
         *(tmp_path / "a.ipynb", cell(IMPORTS), cell("print 'x'"), cell(USE)),
@@ -176,7 +177,8 @@ def test_what_cannot_be_done_is_said_and_no_success(
     done = command(capsys, "rewrite", "--write", path)
     assert done.code == 1
     for said in ("cell 2: Python 2 (line 1: print 'x')", "cell 4: ", "cell 5: "):
-        assert f"{path}: {said}" in done.out
+        with subtests.test(str(said)):
+            assert f"{path}: {said}" in done.out
     assert sources(path)[:3] == [NEW_IMPORTS, "print 'x'", NEW]
     assert doctor.diagnose([path], "2.21").left == 3
     assert not doctor.diagnose([path], "2.21").absent
@@ -204,10 +206,13 @@ def test_bad_notebooks_are_reported(tmp_path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
-def test_a_notebook_without_cells_of_code_has_nothing_to_do(tmp_path: Path) -> None:
+def test_a_notebook_without_cells_of_code_has_nothing_to_do(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     empty = notebook(tmp_path / "a.ipynb")
     text = notebook(tmp_path / "b.ipynb", cell("# tf.placeholder", "markdown"))
     for path in (empty, text):
-        assert not in_place(path)[0].result.changed
-        assert not migrate.scan([path]).findings
-        assert not doctor.diagnose([path], "2.21").found
+        with subtests.test(str(path)):
+            assert not in_place(path)[0].result.changed
+            assert not migrate.scan([path]).findings
+            assert not doctor.diagnose([path], "2.21").found

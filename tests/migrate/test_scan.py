@@ -117,7 +117,9 @@ def test_bad_arguments(tmp_path: Path) -> None:
         migrate.scan([tmp_path], target="1.0")
 
 
-def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
+def test_the_command_and_its_formats(
+    subtests: pytest.Subtests, tmp_path: Path, capsys: Output
+) -> None:
     (tmp_path / "a.py").write_text(HOOKS + "raise SystemExit('executed')\n")
     (tmp_path / "b.py").write_text("def f(:\n")
     done = command(capsys, "scan", tmp_path, "--check")
@@ -143,8 +145,9 @@ def test_the_command_and_its_formats(tmp_path: Path, capsys: Output) -> None:
     assert (done.code, done.err) == (0, "")
     assert "Nothing found." in done.out
     for words in (["scan"], ["mend", tmp_path], ["scan", tmp_path / "no.py"]):
-        done = command(capsys, *words)
-        assert (done.code, done.err.count("\n")) == (2, 1)
+        with subtests.test(str(words)):
+            done = command(capsys, *words)
+            assert (done.code, done.err.count("\n")) == (2, 1)
 
 
 SECTIONS = dict(
@@ -158,13 +161,14 @@ SECTIONS = dict(
 WITHOUT_PROGRAM = ("V1_FILE", "OLD_LIBRARY", "OLD_PIN", "STEPS_PER_EPOCH", "UNREAD")
 
 
-def test_each_code_has_a_section() -> None:
+def test_each_code_has_a_section(subtests: pytest.Subtests) -> None:
     assert list(SECTIONS) == [*CODES, "UNREAD"]
     for name, code in CODES.items():
-        said = " ".join(SECTIONS[name].split())
-        assert said.startswith(f"`{code.verdict}`. {code.message}")
-        assert not code.run or f"`hookbridge run` {code.run}." in said
-        assert ("```text" in said) == (name not in WITHOUT_PROGRAM)
+        with subtests.test(str(name)):
+            said = " ".join(SECTIONS[name].split())
+            assert said.startswith(f"`{code.verdict}`. {code.message}")
+            assert not code.run or f"`hookbridge run` {code.run}." in said
+            assert ("```text" in said) == (name not in WITHOUT_PROGRAM)
 
 
 @pytest.mark.parametrize("name", [n for n in CODES if n not in WITHOUT_PROGRAM])
@@ -176,7 +180,9 @@ def test_the_program_of_a_code_has_its_finding(name: str, tmp_path: Path) -> Non
     assert name in [finding.code for finding in found]
 
 
-def test_a_summary_hook_without_a_place(tmp_path: Path) -> None:
+def test_a_summary_hook_without_a_place(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     """TensorFlow 2.22 raises; before, it wrote nothing."""
     text = (
         "from tensorflow.compat.v1.train import SummarySaverHook\n"
@@ -186,8 +192,9 @@ def test_a_summary_hook_without_a_place(tmp_path: Path) -> None:
         "SummarySaverHook(10, **options)\n"
     )
     for target, lines in (("2.21", []), ("2.22", [2])):
-        found = scan_text(tmp_path, text, target=target)
-        assert [f.line for f in found if f.code == "SUMMARY_NOWHERE"] == lines
+        with subtests.test(str(target)):
+            found = scan_text(tmp_path, text, target=target)
+            assert [f.line for f in found if f.code == "SUMMARY_NOWHERE"] == lines
 
 
 def test_a_commit_is_stopped_with_the_place(tmp_path: Path) -> None:

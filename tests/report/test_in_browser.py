@@ -36,7 +36,7 @@ def test_the_browser_of_these_tests_tells_errors_and_requests(tmp_path: Path) ->
 
 
 def test_the_report_shows_both_loops_and_asks_for_nothing(
-    demo_dir: Path, tmp_path: Path
+    subtests: pytest.Subtests, demo_dir: Path, tmp_path: Path
 ) -> None:
     picture = tmp_path / "report.png"
     report = (demo_dir / "report.html").as_uri()
@@ -50,10 +50,12 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     for name, chart in zip(names, charts, strict=True):
         assert chart.count("<polyline") == 2, name  # one for each loop
     for anchor in ("curves", "order", "timelines", "events", "costs", "versions"):
-        assert f'id="{anchor}"' in page.dom
+        with subtests.test(str(anchor)):
+            assert f'id="{anchor}"' in page.dom
     for guest in ("ActivityHook", "EpochLines"):
-        # Once in the order of events and once over time, for each loop.
-        assert page.dom.count(f">{guest}</text>") == 4
+        with subtests.test(str(guest)):
+            # Once in the order of events and once over time, for each loop.
+            assert page.dom.count(f">{guest}</text>") == 4
     assert "Every guest saw the documented events everywhere." in page.dom
     assert picture.read_bytes().startswith(PNG)
 
@@ -62,14 +64,15 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     not TENSORBOARD_WORKS, reason="this TensorBoard asks for an older setuptools"
 )
 def test_tensorboard_draws_both_loops_side_by_side(
-    demo_dir: Path, tmp_path: Path
+    subtests: pytest.Subtests, demo_dir: Path, tmp_path: Path
 ) -> None:
     picture = tmp_path / "tensorboard.png"
     with tensorboard(demo_dir) as address:
         page = open_tensorboard(address, picture)
     assert lines_in(page) >= 8
     for loop in ("session", "fit"):
-        for part in ("train", "validation"):
-            assert f"{loop}/tensorboard/{part}" in page.dom
+        with subtests.test(str(loop)):
+            for part in ("train", "validation"):
+                assert f"{loop}/tensorboard/{part}" in page.dom
     assert "epoch_loss" in page.dom and "epoch_accuracy" in page.dom
     assert picture.read_bytes().startswith(PNG)

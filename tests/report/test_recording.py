@@ -18,23 +18,26 @@ from hookbridge.insight.report.run_report import Run, cost_rows, cost_summary
 v1 = tf.compat.v1
 
 
-def test_both_loops_are_recorded(keras: Any, tmp_path: Path) -> None:
+def test_both_loops_are_recorded(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     found = {}
     for name in ("fit", "session"):
-        guests = [
-            *(v1.train.StopAtStepHook(last_step=step) for step in (6, 20)),
-            keras.callbacks.CSVLogger(str(tmp_path / name / "log.csv")),
-        ]
-        with hb.record(guests, tmp_path / name, title=f"Mine in {name}") as page:
-            if name == "fit":
-                fit_ramp(keras, guests)
-            else:
-                session_ramp(guests)
-        text = page.read_text("utf-8")
-        assert f"<title>Mine in {name}</title>" in text
-        for anchor in ("curves", "order", "timelines", "events", "costs"):
-            assert f'id="{anchor}"' in text, anchor
-        (found[name],) = accounts(tmp_path / name)
+        with subtests.test(str(name)):
+            guests = [
+                *(v1.train.StopAtStepHook(last_step=step) for step in (6, 20)),
+                keras.callbacks.CSVLogger(str(tmp_path / name / "log.csv")),
+            ]
+            with hb.record(guests, tmp_path / name, title=f"Mine in {name}") as page:
+                if name == "fit":
+                    fit_ramp(keras, guests)
+                else:
+                    session_ramp(guests)
+            text = page.read_text("utf-8")
+            assert f"<title>Mine in {name}</title>" in text
+            for anchor in ("curves", "order", "timelines", "events", "costs"):
+                assert f'id="{anchor}"' in text, anchor
+            (found[name],) = accounts(tmp_path / name)
     for name, account in found.items():
         assert account.guests["StopAtStepHook"].kind == "hook", name
         assert account.counts("StopAtStepHook")["before_run"] == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
 
 from hookbridge.insight.report import charts
@@ -72,11 +73,14 @@ def test_the_curves_of_all_runs_lie_over_each_other(tmp_path: Path) -> None:
     assert "<title>fit: 0, 3.5</title>" in page
 
 
-def test_what_was_not_measured_has_no_section(tmp_path: Path) -> None:
+def test_what_was_not_measured_has_no_section(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     run = Run("r", "r", tmp_path)
     bare = as_html(RunReport("t", "s", [run]))
     for anchor in ("curves", "order", "timelines", "events", "costs"):
-        assert f'id="{anchor}"' not in bare
+        with subtests.test(str(anchor)):
+            assert f'id="{anchor}"' not in bare
 
 
 def test_a_curve_that_stays_is_drawn_above_zero() -> None:

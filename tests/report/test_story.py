@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hookbridge.insight.report import event_pictures
 from hookbridge.insight.report.account import Account, Event, GuestFacts
 from hookbridge.insight.report.story import Column, Item, Repeated, story
@@ -85,11 +87,12 @@ def account(calls: list[Event]) -> Account:
     return Account("p", True, {}, guests, 5.0, calls, {})
 
 
-def test_pictures_hold_every_guest_event_and_number() -> None:
+def test_pictures_hold_every_guest_event_and_number(subtests: pytest.Subtests) -> None:
     process = account(events("begin", *EPOCH, *EPOCH, "end"))
     order = event_pictures.order_picture(process)
     for text in ("H", "C", "begin", *EPOCH, "end", "x 3", "x 2"):
-        assert f">{text}</text>" in order
+        with subtests.test(str(text)):
+            assert f">{text}</text>" in order
     assert order.count("<circle") == 2 + len(set(EPOCH))
     over_time = event_pictures.timeline(process, 4.0, 6.0)
     assert over_time.count('class="mark"') == 2  # `begin` and `end`

@@ -94,7 +94,9 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
 
 
 @pytest.mark.slow
-def test_every_name_of_1_15_lives_or_is_told_to_be_gone(launcher: ForkServer) -> None:
+def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
+    subtests: pytest.Subtests, launcher: ForkServer
+) -> None:
     flags = () if IS_215 else ("--keras=2",)
     words = ("public_names.py", str(DATA / "public-1.15.json"))
     done = launch_fork(launcher, *flags, *words, cwd=CONTRIB)
@@ -102,15 +104,16 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(launcher: ForkServer) ->
     dead = json.loads(done.stdout.splitlines()[-1])
     target = Target(".".join(map(str, installed_tf_version())))
     for kind, top in (("tf", "tf"), ("contrib", "tf.contrib")):
-        for module, names in table("public-1.15")[kind].items():
-            for name in names:
-                full = ".".join(part for part in (top, module, name) if part)
-                found = resolve(full, target)
-                is_gone = found is not None and not found.living
-                # The list of living names of tf.contrib is that of the newest.
-                assert (full in dead) is is_gone or (IS_215 and is_gone), full
-                if full in dead and kind == "contrib" and found is not None:
-                    assert "Way out: " + found.hint in dead[full], full
+        with subtests.test(str(kind)):
+            for module, names in table("public-1.15")[kind].items():
+                for name in names:
+                    full = ".".join(part for part in (top, module, name) if part)
+                    found = resolve(full, target)
+                    is_gone = found is not None and not found.living
+                    # The list of living names of tf.contrib is that of the newest.
+                    assert (full in dead) is is_gone or (IS_215 and is_gone), full
+                    if full in dead and kind == "contrib" and found is not None:
+                        assert "Way out: " + found.hint in dead[full], full
 
 
 @ON_NEWEST

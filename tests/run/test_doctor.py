@@ -38,7 +38,7 @@ tf.contrib.seq2seq.BahdanauMonotonicAttention(1)
 
 
 def test_each_name_has_its_line_and_who_mends_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "old.py").write_text(SOURCE)
     assert main(["doctor", "--format=json", str(tmp_path)]) == 1
@@ -59,15 +59,17 @@ def test_each_name_has_its_line_and_who_mends_it(
         "numpy.object",
         "inspect.getargspec",
     ):
-        assert by_name[name]["run"] and not by_name[name]["person"], name
+        with subtests.test(str(name)):
+            assert by_name[name]["run"] and not by_name[name]["person"], name
     for name, line in (
         ("tf.contrib.opt.AdamWOptimizer", 9),
         ("tf.mul", 11),
         ("tf.contrib.seq2seq.BahdanauMonotonicAttention", 16),
     ):
-        one = by_name[name]
-        assert (one["line"], one["run"], one["migrate"]) == (line, "", "")
-        assert one["person"]
+        with subtests.test(str(name)):
+            one = by_name[name]
+            assert (one["line"], one["run"], one["migrate"]) == (line, "", "")
+            assert one["person"]
     # Names that are left to a person come first.
     assert [bool(one["person"]) for one in found["found"][2:4]] == [True, False]
     # The text fits 100 columns and cuts nothing.

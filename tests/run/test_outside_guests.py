@@ -57,14 +57,17 @@ def told(done: Done) -> list[str]:
     return lines[1:]
 
 
-def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
+def test_sessions_and_estimators(
+    subtests: pytest.Subtests, tmp_path: Path, launcher: ForkServer
+) -> None:
     outside, inside = both("old_loops.py", tmp_path, launcher, "--steps_per_epoch=4")
     for name in ("estimator", "../session"):
-        seen = of_training(outside, name)
-        assert seen == of_training(inside, name)
-        assert "guest: training begins" in seen
-        # The guest that stops the training has stopped it.
-        assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
+        with subtests.test(str(name)):
+            seen = of_training(outside, name)
+            assert seen == of_training(inside, name)
+            assert "guest: training begins" in seen
+            # The guest that stops the training has stopped it.
+            assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
     estimator = of_training(outside, "estimator")
     assert "val_loss=" in next(x for x in estimator if "guest: epoch 0" in x)
     assert "guest: hook ends after 8 runs" in estimator  # the training
@@ -79,17 +82,19 @@ def test_sessions_and_estimators(tmp_path: Path, launcher: ForkServer) -> None:
     # The line is the program's, also if a library runs the session.
     plain, of_slim = told(outside)
     for line, place in ((plain, "old_loops.py:101:"), (of_slim, "old_loops.py:109:")):
-        assert "no guest joined `Session.run` in" in line
-        assert place in line and "MonitoredTrainingSession" in line
+        with subtests.test(str(line)):
+            assert "no guest joined `Session.run` in" in line
+            assert place in line and "MonitoredTrainingSession" in line
 
 
-def test_fit(tmp_path: Path, launcher: ForkServer) -> None:
+def test_fit(subtests: pytest.Subtests, tmp_path: Path, launcher: ForkServer) -> None:
     outside, inside = both("new_loop.py", tmp_path, launcher)
     for name in ("first", "second"):
-        seen = of_training(outside, name)
-        assert seen == of_training(inside, name)
-        assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
-        assert seen.count("guest: test begins") == 2
+        with subtests.test(str(name)):
+            seen = of_training(outside, name)
+            assert seen == of_training(inside, name)
+            assert len([x for x in seen if x.startswith("guest: epoch")]) == 2
+            assert seen.count("guest: test begins") == 2
     logs = csv_logs(tmp_path / "outside")
     assert sorted(logs) == ["first/log.csv", "second/log.csv"]
     assert IS_215 or logs == csv_logs(tmp_path / "inside")

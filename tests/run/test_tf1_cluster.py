@@ -35,7 +35,7 @@ def of_cluster(
 
 @pytest.mark.one_tensorflow
 def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
-    launcher: ForkServer, tmp_path: Path
+    subtests: pytest.Subtests, launcher: ForkServer, tmp_path: Path
 ) -> None:
     elsewhere = "of somebody else"
     lines = of_cluster(launcher, tmp_path, *REPLICA.command(), TF_CONFIG=elsewhere)
@@ -48,7 +48,8 @@ def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
     for _, loss in recorded:
         assert any(x == pytest.approx(float(loss), rel=1e-5) for x in losses), loss
     for task in ("chief 0", "worker 0"):
-        assert f"[{task}] Training elapsed time" in printed
+        with subtests.test(str(task)):
+            assert f"[{task}] Training elapsed time" in printed
     assert "[ps 0] job name = ps" in lines
 
 

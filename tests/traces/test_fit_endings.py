@@ -55,24 +55,27 @@ ENDS: list[tuple[Exception, str, int, bool]] = [
 ]
 
 
-def test_end_of_data_from_a_hook_stops_the_whole_fit(keras: Any) -> None:
+def test_end_of_data_from_a_hook_stops_the_whole_fit(
+    subtests: pytest.Subtests, keras: Any
+) -> None:
     model = sequential(keras)
     for error, event, call, known in ENDS:
-        log: list[Event] = []
-        heard: list[str] = []
-        native = callback_of(
-            keras,
-            on_epoch_end=lambda self, epoch, logs: heard.append(f"epoch {epoch}"),  # noqa: B023
-            on_train_end=lambda self, logs: heard.append("train"),  # noqa: B023
-        )
-        hook = Recorder(log, "A", raises={(event, call): lambda: error})  # noqa: B023
-        fit(model, hook, known=known, more=[native], epochs=5)
-        # Without a known size, one more call meets the end of the data.
-        calls = BATCHES + (event == "before_run" and not known)
-        last_epoch = (call - 1) // calls
-        assert heard == [*(f"epoch {e}" for e in range(last_epoch + 1)), "train"]
-        assert count(log, event) == call
-        assert count(log, "end") == 1
+        with subtests.test(str(error)):
+            log: list[Event] = []
+            heard: list[str] = []
+            native = callback_of(
+                keras,
+                on_epoch_end=lambda self, epoch, logs: heard.append(f"epoch {epoch}"),  # noqa: B023
+                on_train_end=lambda self, logs: heard.append("train"),  # noqa: B023
+            )
+            hook = Recorder(log, "A", raises={(event, call): lambda: error})  # noqa: B023
+            fit(model, hook, known=known, more=[native], epochs=5)
+            # Without a known size, one more call meets the end of the data.
+            calls = BATCHES + (event == "before_run" and not known)
+            last_epoch = (call - 1) // calls
+            assert heard == [*(f"epoch {e}" for e in range(last_epoch + 1)), "train"]
+            assert count(log, event) == call
+            assert count(log, "end") == 1
 
 
 def test_what_keras_would_take_for_the_end_of_data_escapes(keras: Any) -> None:
@@ -88,36 +91,37 @@ def test_what_keras_would_take_for_the_end_of_data_escapes(keras: Any) -> None:
 
 
 def test_after_a_failure_all_is_closed_whole_and_usable(
-    keras: Any, tmp_path: Path
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
 ) -> None:
     model = sequential(keras)
     for event in ("begin", "after_create_session", "before_run", "after_run", "end"):
-        log: list[Event] = []
-        error = ValueError("hook")
-        hook = Recorder(log, "A", raises={(event, 1): lambda: error})  # noqa: B023
-        callback = HookToCallback(hook)
-        folder = str(tmp_path / event)
-        saver = v1.train.CheckpointSaverHook(folder, save_steps=1)
-        methods, threads = set(vars(model)), running()
-        with pytest.raises(ValueError, match="hook") as caught:
-            fit(model, saver, more=[callback])
-        assert caught.value is error
-        assert running() <= threads
-        assert not {m for m in set(vars(model)) - methods if m.startswith("make_")}
-        made = int(np.asarray(model.optimizer.iterations))
-        if event != "begin":
-            with pytest.raises(RuntimeError, match="closed Session"):
-                hook.sessions[0].run(hook.read)
-            reader = tf.train.load_checkpoint(folder)
-            assert reader.get_tensor("global_step") == made
-            kernel = reader.get_tensor("out/kernel")
-            np.testing.assert_array_equal(kernel, model.get_weights()[2])
-        # The same hook in a second fit, which continues from the steps made so far.
-        del log[:]
-        fit(model, more=[callback])
-        steps = [e["gs"] for e in log if e["e"] == "after_run"]
-        assert steps == [made + 1, made + 2, made + 3]
-        assert count(log, "end") == 1
+        with subtests.test(str(event)):
+            log: list[Event] = []
+            error = ValueError("hook")
+            hook = Recorder(log, "A", raises={(event, 1): lambda: error})  # noqa: B023
+            callback = HookToCallback(hook)
+            folder = str(tmp_path / event)
+            saver = v1.train.CheckpointSaverHook(folder, save_steps=1)
+            methods, threads = set(vars(model)), running()
+            with pytest.raises(ValueError, match="hook") as caught:
+                fit(model, saver, more=[callback])
+            assert caught.value is error
+            assert running() <= threads
+            assert not {m for m in set(vars(model)) - methods if m.startswith("make_")}
+            made = int(np.asarray(model.optimizer.iterations))
+            if event != "begin":
+                with pytest.raises(RuntimeError, match="closed Session"):
+                    hook.sessions[0].run(hook.read)
+                reader = tf.train.load_checkpoint(folder)
+                assert reader.get_tensor("global_step") == made
+                kernel = reader.get_tensor("out/kernel")
+                np.testing.assert_array_equal(kernel, model.get_weights()[2])
+            # The same hook in a second fit, which continues from the steps made so far.
+            del log[:]
+            fit(model, more=[callback])
+            steps = [e["gs"] for e in log if e["e"] == "after_run"]
+            assert steps == [made + 1, made + 2, made + 3]
+            assert count(log, "end") == 1
     fit(model)
 
 

@@ -51,14 +51,17 @@ def live_host() -> Any:
 
 
 @pytest.mark.parametrize("name", c.some(SCENARIOS))
-def test_in_sessions(name: str, tmp_path: Path) -> None:
+def test_in_sessions(subtests: pytest.Subtests, name: str, tmp_path: Path) -> None:
     """Real sessions still do what was recorded; those of callables do the same."""
     callables = CallableHost()
     for host in (SessionHost(), callables):
-        root = tmp_path / type(host).__name__
-        root.mkdir()
-        recorded, seen = comparable(RECORDED[name], seen_in(Trace(host, root), name))
-        assert seen == recorded, type(host)
+        with subtests.test(str(host)):
+            root = tmp_path / type(host).__name__
+            root.mkdir()
+            recorded, seen = comparable(
+                RECORDED[name], seen_in(Trace(host, root), name)
+            )
+            assert seen == recorded, type(host)
     if any(event["e"] == "RAN" for event in RECORDED[name]):
         assert callables.calls > 0
 

@@ -124,19 +124,23 @@ USAGE = [
 
 
 def test_usage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)
     Path("empty.csv").touch()
     job = ["--model_def=job.py", "--loop=fit", "--model_dir=m"]
     for text, flags, message in USAGE:
-        Path("job.py").write_text(text)
-        words = ["train", *job, "--train_files=rows.csv", *flags.split()]
-        assert main(words) == 2, (text, flags)
-        err = capsys.readouterr().err
-        assert message in err, (text, flags)
-        assert err.count("\n") == 1
+        with subtests.test(str(text)):
+            Path("job.py").write_text(text)
+            words = ["train", *job, "--train_files=rows.csv", *flags.split()]
+            assert main(words) == 2, (text, flags)
+            err = capsys.readouterr().err
+            assert message in err, (text, flags)
+            assert err.count("\n") == 1
 
 
 PREDICTIONS = """
@@ -175,7 +179,10 @@ def test_towers_of_fit_in_a_cluster(
 
 
 def test_predictions_of_any_structure_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     job = ["--model_def=job.py", "--model_dir=m"]
@@ -186,12 +193,13 @@ def test_predictions_of_any_structure_are_counted(
         ("{'a': values}", 0, "examples=4\n"),
         ("{}", 2, "`model_fn` returned {} of type `dict`; expected predictions, a"),
     ):
-        text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
-        Path("job.py").write_text(text)
-        capsys.readouterr()
-        assert main(["predict", *job]) == code
-        out, err = capsys.readouterr()
-        assert message in out + err
+        with subtests.test(str(predictions)):
+            text = PREDICTIONS.replace("predictions={}", f"predictions={predictions}")
+            Path("job.py").write_text(text)
+            capsys.readouterr()
+            assert main(["predict", *job]) == code
+            out, err = capsys.readouterr()
+            assert message in out + err
 
 
 def test_optimizers_that_no_graph_has(keras: Any) -> None:

@@ -27,7 +27,7 @@ def reader(seen: list[Any]) -> Any:
 
 @pytest.mark.parametrize("loop", ["fit", "session"])
 def test_an_entry_that_is_not_there_is_named_once(
-    loop: str, caplog: pytest.LogCaptureFixture
+    subtests: pytest.Subtests, loop: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[Any] = []
     callback = reader(seen)
@@ -36,6 +36,7 @@ def test_an_entry_that_is_not_there_is_named_once(
     assert run.history["added"] == [0.0, 1.0, 2.0, 3.0]  # reaches later callbacks
     message = '`Reads` reads logs["{}"] in `{}`, which this loop does not give there.'
     for key, event in (("acuracy", "on_epoch_end"), ("auc", "on_test_end")):
-        assert caplog.text.count(message.format(key, event)) == 1
+        with subtests.test(str(key)):
+            assert caplog.text.count(message.format(key, event)) == 1
     assert "It gives: loss, mae, val_loss, val_mae" in caplog.text
     assert 'logs["x"]' not in caplog.text and 'logs["loss"]' not in caplog.text

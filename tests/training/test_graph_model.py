@@ -72,32 +72,33 @@ def kernel_of(folder: Path) -> Any:
     return tf.train.load_variable(str(folder), "kernel")
 
 
-def test_guests_in_towers(tmp_path: Path) -> None:
+def test_guests_in_towers(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """One and two towers show the same; the names are those of `fit`."""
     recorded, logs = {}, {}
     for towers in (1, 2):
-        log = testing.EventLog()
-        hook = testing.RecordingHook(log, "hook", fetches={n: n for n in NAMES})
-        schedule = tf.keras.callbacks.LearningRateScheduler(lambda e: 0.1 / (e + 1))
-        guests = [hook, schedule, testing.RecordingCallback(log, "callback")]
-        made = job(
-            tmp_path / str(towers),
-            towers=towers,
-            guests=lambda found=guests: found,
-            eval_input_fn=lambda: data(2, 3),  # the last batch is smaller
-        )
-        _, results = made.train()
-        assert results["global_step"] == 3 * STEPS
-        steps: Any = {"host": "session", "steps": 3 * STEPS}
-        testing.assert_conforms(log, "hook", guest="hook", **steps)
-        steps |= {"steps_per_epoch": STEPS, "validation_batches": 3}
-        testing.assert_conforms(log, "callback", guest="callback", **steps)
-        recorded[towers] = hook.results()
-        logs[towers] = log.logs("callback", "on_epoch_end")
-        # The evaluation of the last checkpoint is the last validation.
-        for name in ("loss", "mae"):
-            val = logs[towers][-1][f"val_{name}"]
-            assert results[name] == pytest.approx(val, rel=1e-5)
+        with subtests.test(str(towers)):
+            log = testing.EventLog()
+            hook = testing.RecordingHook(log, "hook", fetches={n: n for n in NAMES})
+            schedule = tf.keras.callbacks.LearningRateScheduler(lambda e: 0.1 / (e + 1))
+            guests = [hook, schedule, testing.RecordingCallback(log, "callback")]
+            made = job(
+                tmp_path / str(towers),
+                towers=towers,
+                guests=lambda found=guests: found,
+                eval_input_fn=lambda: data(2, 3),  # the last batch is smaller
+            )
+            _, results = made.train()
+            assert results["global_step"] == 3 * STEPS
+            steps: Any = {"host": "session", "steps": 3 * STEPS}
+            testing.assert_conforms(log, "hook", guest="hook", **steps)
+            steps |= {"steps_per_epoch": STEPS, "validation_batches": 3}
+            testing.assert_conforms(log, "callback", guest="callback", **steps)
+            recorded[towers] = hook.results()
+            logs[towers] = log.logs("callback", "on_epoch_end")
+            # The evaluation of the last checkpoint is the last validation.
+            for name in ("loss", "mae"):
+                val = logs[towers][-1][f"val_{name}"]
+                assert results[name] == pytest.approx(val, rel=1e-5)
     np.testing.assert_allclose(
         kernel_of(tmp_path / "1"), kernel_of(tmp_path / "2"), rtol=1e-5
     )
@@ -130,13 +131,16 @@ def test_the_best_weights_are_in_the_last_checkpoint(tmp_path: Path) -> None:
     assert results["loss"] == pytest.approx(best, rel=1e-5)
 
 
-def test_a_run_goes_on_and_a_finished_one_does_nothing(tmp_path: Path) -> None:
+def test_a_run_goes_on_and_a_finished_one_does_nothing(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     for steps in (3, 6, 6):
-        log = testing.EventLog()
-        hook = testing.RecordingHook(log, "hook")
-        assert job(tmp_path, steps=steps, guests=[hook]).train()[1] == {
-            "global_step": steps
-        }
+        with subtests.test(str(steps)):
+            log = testing.EventLog()
+            hook = testing.RecordingHook(log, "hook")
+            assert job(tmp_path, steps=steps, guests=[hook]).train()[1] == {
+                "global_step": steps
+            }
     assert "after_run" not in log.counts("hook")
 
 

@@ -65,7 +65,7 @@ def test_a_training_without_a_step_is_no_success(
 
 
 def test_the_end_of_the_data_is_no_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    subtests: pytest.Subtests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job, folder = tmp_path / "job.py", tmp_path / "model"
     job.write_text(JOB + ENDS_EARLY)
@@ -76,9 +76,10 @@ def test_the_end_of_the_data_is_no_step(
         (9, "trained to step 9 (from step 6) with "),
         (9, f"nothing was left to train: {folder} is at step 9, and the training ends"),
     ]:
-        assert main(["train", *words]) == 0
-        out = capsys.readouterr().out
-        assert said in out and f"global_step={step}" in out
+        with subtests.test(str(step)):
+            assert main(["train", *words]) == 0
+            out = capsys.readouterr().out
+            assert said in out and f"global_step={step}" in out
 
 
 NOTES_STEPS = """

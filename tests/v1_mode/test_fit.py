@@ -43,7 +43,7 @@ def test_hooks_change_nothing(keras2: Any) -> None:
     assert losses[0] == losses[1]
 
 
-def test_each_fit_has_a_life_of_its_own(keras2: Any) -> None:
+def test_each_fit_has_a_life_of_its_own(subtests: pytest.Subtests, keras2: Any) -> None:
     class Counts(Recorder):
         def begin(self) -> None:
             super().begin()
@@ -56,11 +56,12 @@ def test_each_fit_has_a_life_of_its_own(keras2: Any) -> None:
 
     model, counts = make_model(keras2), []
     for first in (0, 10):
-        hook = Counts()
-        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
-        assert hook.calls == lifecycle(10)
-        assert hook.steps == [first, *range(first + 1, first + 11), first + 10]
-        assert hook.results == list(range(1, 11))
+        with subtests.test(str(first)):
+            hook = Counts()
+            model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+            assert hook.calls == lifecycle(10)
+            assert hook.steps == [first, *range(first + 1, first + 11), first + 10]
+            assert hook.results == list(range(1, 11))
     assert "count" not in {v.op.name for v in v1.global_variables()}
     for _ in range(2):  # another fit adds no constants to the graph
         model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Recorder()))

@@ -49,7 +49,9 @@ def test_learning_rate_and_gradients_are_fetched_and_fed(keras2: Any) -> None:
     )
 
 
-def test_unknown_names_and_feeds_of_a_schedule_are_refused(keras2: Any) -> None:
+def test_unknown_names_and_feeds_of_a_schedule_are_refused(
+    subtests: pytest.Subtests, keras2: Any
+) -> None:
     schedule = keras2.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
     model = make_model(keras2, optimizer=keras2.optimizers.legacy.SGD(schedule))
     before = model.get_weights()
@@ -62,9 +64,10 @@ def test_unknown_names_and_feeds_of_a_schedule_are_refused(keras2: Any) -> None:
             r"feeds `learning_rate:0`, which is a `ExponentialDecay`",
         ),
     ):
-        with pytest.raises(error, match=message):
-            model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
-        check_weights(model, before)
+        with subtests.test(str(hook)):
+            with pytest.raises(error, match=message):
+                model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(hook))
+            check_weights(model, before)
     model.fit(X, Y, verbose=0)
 
 

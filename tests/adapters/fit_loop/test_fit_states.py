@@ -143,21 +143,22 @@ def test_the_state_has_all_events_before_the_end_or_an_error(
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_an_evaluation_after_a_fit_is_in_the_state_of_its_end(
-    keras: Any, place: int, tmp_path: Path
+    subtests: pytest.Subtests, keras: Any, place: int, tmp_path: Path
 ) -> None:
     def note(self: Any, logs: Any = None) -> None:
         self.tests += 1
 
     for evaluations in (2, 0):
-        model, count = built(keras, tmp_path), callback_of(keras, on_test_end=note)
-        count.tests = 0
-        guests = [count]
-        guests.insert(place, saver(tmp_path, STEPS))
-        callbacks = hb.as_callbacks(guests)
-        fit(model, callbacks)
-        for _ in range(evaluations):
-            model.evaluate(X, Y, verbose=0, callbacks=callbacks)
-        assert count.tests == 2
+        with subtests.test(str(evaluations)):
+            model, count = built(keras, tmp_path), callback_of(keras, on_test_end=note)
+            count.tests = 0
+            guests = [count]
+            guests.insert(place, saver(tmp_path, STEPS))
+            callbacks = hb.as_callbacks(guests)
+            fit(model, callbacks)
+            for _ in range(evaluations):
+                model.evaluate(X, Y, verbose=0, callbacks=callbacks)
+            assert count.tests == 2
 
 
 def test_no_checkpoint_is_without_state(keras: Any, tmp_path: Path) -> None:

@@ -80,24 +80,27 @@ WITH_HOOK = (
 )
 
 
-def test_same_exception_before_the_first_step(keras2: Any) -> None:
+def test_same_exception_before_the_first_step(
+    subtests: pytest.Subtests, keras2: Any
+) -> None:
     model = hosts.keras_model(keras2)
     before = model.get_weights()
     for mistake, kind in MISTAKES.items():
-        with pytest.raises(kind) as native:
-            hosts.in_session([Mistaken(mistake)])
-        with pytest.raises(kind) as bridged:
-            hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
-        if mistake != "fed nothing":  # its text names the function
-            theirs, ours = (
-                str(e.value).strip("'\"").replace("\\'", "'")[:34]
-                for e in (native, bridged)
-            )
-            assert ours == theirs, mistake
-        if mistake in WITH_HOOK:
-            assert isinstance(bridged.value, errors.HookBridgeError), mistake
-            assert "`Mistaken` wanted it in `before_run`" in str(bridged.value)
-        np.testing.assert_array_equal(model.get_weights()[0], before[0])
+        with subtests.test(str(mistake)):
+            with pytest.raises(kind) as native:
+                hosts.in_session([Mistaken(mistake)])
+            with pytest.raises(kind) as bridged:
+                hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
+            if mistake != "fed nothing":  # its text names the function
+                theirs, ours = (
+                    str(e.value).strip("'\"").replace("\\'", "'")[:34]
+                    for e in (native, bridged)
+                )
+                assert ours == theirs, mistake
+            if mistake in WITH_HOOK:
+                assert isinstance(bridged.value, errors.HookBridgeError), mistake
+                assert "`Mistaken` wanted it in `before_run`" in str(bridged.value)
+            np.testing.assert_array_equal(model.get_weights()[0], before[0])
     # A session of TensorFlow says that it is not of the graph.
     with pytest.raises(errors.RunArgumentsError, match="`Mistaken` wanted it"):
         hosts.in_fit(keras2, [Mistaken("eager tensor")], model=model)

@@ -40,7 +40,10 @@ def test_refused(tmp_path: Path) -> None:
                 HookToCallback(hook)
 
 
-def test_the_documented_table_is_this_one(repo_root: Path) -> None:
+def test_the_documented_table_is_this_one(
+    subtests: pytest.Subtests, repo_root: Path
+) -> None:
     text = (repo_root / "docs" / "hook-support.md").read_text(encoding="utf-8")
     for part in (support.carried(), support.reasons()):
-        assert part in text, f"docs/hook-support.md needs this:\n{part}"
+        with subtests.test(str(part)):
+            assert part in text, f"docs/hook-support.md needs this:\n{part}"

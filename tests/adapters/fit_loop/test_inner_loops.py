@@ -117,7 +117,9 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     assert len(hook.steps) == BATCHES and hook.ended
 
 
-def test_a_loop_that_others_have_ended_is_over(keras: Any) -> None:
+def test_a_loop_that_others_have_ended_is_over(
+    subtests: pytest.Subtests, keras: Any
+) -> None:
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -127,12 +129,13 @@ def test_a_loop_that_others_have_ended_is_over(keras: Any) -> None:
         ("on_epoch_end", "fit"),
         ("on_epoch_end", "train_on_batch"),
     ):
-        hook, broken = Fetch("loss:0"), keras.callbacks.Callback()
-        setattr(broken, event, fail)
-        with pytest.raises(ZeroDivisionError):
-            run_loop(model, hook, broken)
-        before = len(getattr(hook, "steps", ()))
-        getattr(model, then)(X, Y)
-        assert len(getattr(hook, "steps", ())) == before
-        run_loop(model, hook)
-        assert len(hook.steps) == BATCHES and hook.ended
+        with subtests.test(str(event)):
+            hook, broken = Fetch("loss:0"), keras.callbacks.Callback()
+            setattr(broken, event, fail)
+            with pytest.raises(ZeroDivisionError):
+                run_loop(model, hook, broken)
+            before = len(getattr(hook, "steps", ()))
+            getattr(model, then)(X, Y)
+            assert len(getattr(hook, "steps", ())) == before
+            run_loop(model, hook)
+            assert len(hook.steps) == BATCHES and hook.ended

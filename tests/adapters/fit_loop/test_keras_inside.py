@@ -74,7 +74,9 @@ def test_a_picture_of_the_model_and_a_model_of_the_config(
     assert hooked == native
 
 
-def test_an_input_that_a_layer_does_not_take(keras: Any) -> None:
+def test_an_input_that_a_layer_does_not_take(
+    subtests: pytest.Subtests, keras: Any
+) -> None:
     class Sequences(keras.layers.Layer):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__(name="sequences")
@@ -85,11 +87,14 @@ def test_an_input_that_a_layer_does_not_take(keras: Any) -> None:
 
     said = []
     for hooks in ([], [Fetch("loss:0")]):
-        model = keras.Sequential([Sequences(), keras.layers.Dense(1)], name="m")
-        model.compile("sgd", "mse")
-        with pytest.raises(ValueError, match="expected ndim=3, found ndim=2") as error:
-            run_loop(model, *hooks)
-        said.append(re.findall(r"Input .*found ndim.*", str(error.value))[0])
+        with subtests.test(str(hooks)):
+            model = keras.Sequential([Sequences(), keras.layers.Dense(1)], name="m")
+            model.compile("sgd", "mse")
+            with pytest.raises(
+                ValueError, match="expected ndim=3, found ndim=2"
+            ) as error:
+                run_loop(model, *hooks)
+            said.append(re.findall(r"Input .*found ndim.*", str(error.value))[0])
     assert said[0] == said[1]
 
 

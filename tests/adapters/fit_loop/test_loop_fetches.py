@@ -28,14 +28,15 @@ def refetching() -> Any:
     return hook
 
 
-def test_predict_gives_the_outputs(keras: Any) -> None:
+def test_predict_gives_the_outputs(subtests: pytest.Subtests, keras: Any) -> None:
     models = [hosts.keras_model(keras, each) for each in (None, hosts.mirrored())]
     for model in (*models, hosts.keras_model(keras, run_eagerly=True)):
-        hook = refetching()
-        expected = run_loop(model, hook, loop="predict", data=DATA)
-        assert len(hook.seen) == hosts.BATCHES
-        seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
-        np.testing.assert_allclose(seen, expected, rtol=1e-6)
+        with subtests.test(str(model)):
+            hook = refetching()
+            expected = run_loop(model, hook, loop="predict", data=DATA)
+            assert len(hook.seen) == hosts.BATCHES
+            seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
+            np.testing.assert_allclose(seen, expected, rtol=1e-6)
     # Several outputs go by their names.
     inputs = keras.layers.Input((4,))
     heads = [keras.layers.Dense(n, name=f"head{n}")(inputs) for n in (1, 2)]
@@ -87,7 +88,7 @@ def fetching_in_end(kind: str, name: str) -> Any:
 
 
 def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
-    keras2: Any, caplog: pytest.LogCaptureFixture
+    subtests: pytest.Subtests, keras2: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so, for each such hook."""
     loss = fetching_in_end("OfLoss", "loss:0")
@@ -99,7 +100,8 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
     assert step.at_end == step.last + 1  # no tensor of the step: fetched anew
     said = "\n".join(m for m in caplog.messages if "`end` of" in m)
     for kind in ("OfLoss", "OfLayer", "LoggingTensorHook"):
-        assert f"`end` of {kind}" in said
+        with subtests.test(str(kind)):
+            assert f"`end` of {kind}" in said
     assert "OfStep" not in said and "'loss'" in said and "last step" in said
     (report,) = hb.explain(loss, host="fit").guests
     (end,) = [e for e in report.events if e.event == "end"]

@@ -195,7 +195,9 @@ def test_the_gradient_of_an_embedding_is_dense_and_not_fed(keras: Any) -> None:
         run(model, data=data, hook=Feed(name))
 
 
-def test_names_of_an_eager_step_with_several_outputs(keras: Any) -> None:
+def test_names_of_an_eager_step_with_several_outputs(
+    subtests: pytest.Subtests, keras: Any
+) -> None:
     inputs = keras.Input((4,))
     outputs = [keras.layers.Dense(1, name=name)(inputs) for name in ("p", "q")]
     model = keras.Model(inputs, outputs)
@@ -207,6 +209,6 @@ def test_names_of_an_eager_step_with_several_outputs(keras: Any) -> None:
     # An inner tensor is refused before the first step.
     before = model.get_weights()
     for name, nearest in (("p_own:0", "p_own"), ("p/MatMul:0", "p/output:0")):
-        with pytest.raises(KeyError, match=nearest):
+        with subtests.test(str(name)), pytest.raises(KeyError, match=nearest):
             run(model, name, data=(X, [Y, Y]))
     np.testing.assert_equal(model.get_weights(), before)

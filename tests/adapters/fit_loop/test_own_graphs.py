@@ -62,24 +62,28 @@ FETCHED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", FETCHED)
-def test_whatever_a_session_can_fetch_is_an_element(name: str) -> None:
+def test_whatever_a_session_can_fetch_is_an_element(
+    subtests: pytest.Subtests, name: str
+) -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         element = FETCHED[name]()
         session.run(v1.global_variables_initializer())
         session.run(element)  # TensorFlow fetches it
     for hook in (Holding(element), train.FinalOpsHook(element)):
-        with pytest.raises(errors.RefusedError, match=r"holds .*in_begin"):
-            hb.as_callbacks(hook)
+        with subtests.test(str(hook)):
+            with pytest.raises(errors.RefusedError, match=r"holds .*in_begin"):
+                hb.as_callbacks(hook)
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_refused_by_name_with_the_way_out(name: str) -> None:
+def test_refused_by_name_with_the_way_out(subtests: pytest.Subtests, name: str) -> None:
     with tf.Graph().as_default():
         hook = HOOKS[name](tf.constant(1.0, name="mine"))
     for call in (hb.as_callbacks, hb.HookToCallback):
-        with pytest.raises(errors.RefusedError, match=r"mine.*in_begin") as caught:
-            call(hook)
-        assert name.split()[0] in str(caught.value)
+        with subtests.test(str(call)):
+            with pytest.raises(errors.RefusedError, match=r"mine.*in_begin") as caught:
+                call(hook)
+            assert name.split()[0] in str(caught.value)
     (report,) = hb.explain(hook, host="fit").guests
     assert report.verdict == "refused" and "in_begin" in report.reason
 
@@ -104,7 +108,9 @@ def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
     model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
 
 
-def test_what_begin_does_not_replace_is_refused_before_a_step(keras2: Any) -> None:
+def test_what_begin_does_not_replace_is_refused_before_a_step(
+    subtests: pytest.Subtests, keras2: Any
+) -> None:
     runs: list[None] = []
 
     def use(self: Any) -> None:
@@ -112,14 +118,17 @@ def test_what_begin_does_not_replace_is_refused_before_a_step(keras2: Any) -> No
 
     model = hosts.keras_model(keras2)
     for events in ({}, {"begin": use}):
-        with tf.Graph().as_default() as graph:
-            hook = hook_of("Late", before_run=lambda *_: runs.append(None), **events)
-            hook.fetches = tf.constant(1.0, name="mine")
-        graph.finalize()  # as a session loop leaves its graph
-        message = r"`Late`.*`fetches` holds `mine:0`"
-        with pytest.raises(errors.RefusedError, match=message):
-            model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
-        assert not runs and int(model.optimizer.iterations) == 0
+        with subtests.test(str(events)):
+            with tf.Graph().as_default() as graph:
+                hook = hook_of(
+                    "Late", before_run=lambda *_: runs.append(None), **events
+                )
+                hook.fetches = tf.constant(1.0, name="mine")
+            graph.finalize()  # as a session loop leaves its graph
+            message = r"`Late`.*`fetches` holds `mine:0`"
+            with pytest.raises(errors.RefusedError, match=message):
+                model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+            assert not runs and int(model.optimizer.iterations) == 0
 
 
 def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:

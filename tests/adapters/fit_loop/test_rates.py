@@ -80,7 +80,9 @@ def test_a_feed_that_an_eager_step_does_not_read(keras: Any) -> None:
         run_loop(model, rate_hook("learning_rate:0", 0.0))
 
 
-def test_rates_of_several_optimizers_in_one(keras3: Any) -> None:
+def test_rates_of_several_optimizers_in_one(
+    subtests: pytest.Subtests, keras3: Any
+) -> None:
     optimizers = keras3.optimizers
     one, two = optimizers.SGD(0.05), optimizers.SGD(0.02)
     model = sequential(keras3)
@@ -88,15 +90,17 @@ def test_rates_of_several_optimizers_in_one(keras3: Any) -> None:
         optimizers.MultiOptimizer(lambda v: one if "hidden" in v.path else two), "mse"
     )
     for feed in (None, 0.0):
-        with pytest.raises(errors.UnknownTensorError, match="reads: `multi_opt"):
-            run_loop(model, rate_hook("learning_rate:0", feed))
+        with subtests.test(str(feed)):
+            with pytest.raises(errors.UnknownTensorError, match="reads: `multi_opt"):
+                run_loop(model, rate_hook("learning_rate:0", feed))
     with pytest.raises(errors.UnknownTensorError) as e:
         run_loop(model, rate_hook("learning_rate:0", None))
     first, second = str(e.value).split("reads: `")[1].split("`")[0:3:2]
     for name, rate in ((first, 0.05), (second, 0.02)):
-        hook = rate_hook(name, None)
-        run_loop(model, hook)
-        assert hook.seen[0] == pytest.approx(rate)
+        with subtests.test(str(name)):
+            hook = rate_hook(name, None)
+            run_loop(model, hook)
+            assert hook.seen[0] == pytest.approx(rate)
     before = model.get_weights()
     run_loop(model, rate_hook(second, 0.0))
     after = model.get_weights()

@@ -52,7 +52,7 @@ def custom_loop(keras: Any, *, ends: bool) -> Any:
 
 
 def test_a_loop_of_the_users_own_is_told(
-    keras: Any, caplog: pytest.LogCaptureFixture
+    subtests: pytest.Subtests, keras: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At its end, by the first logs that it gives, or when the adapter is forgotten."""
     with pytest.raises(
@@ -61,14 +61,15 @@ def test_a_loop_of_the_users_own_is_told(
     ):
         custom_loop(keras, ends=True)
     for mode in ("epoch", "test", "predict"):
-        (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
-        callback.set_model(model_of(keras))
-        if mode == "epoch":
-            callback.on_train_begin()
-            callback.on_epoch_end(0, {})  # no step
-        end = getattr(callback, f"on_{mode}_end")
-        with pytest.raises(hb.errors.NeverCalledError):
-            end(*([1] if mode == "epoch" else []), {"loss": 1.0})
+        with subtests.test(str(mode)):
+            (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
+            callback.set_model(model_of(keras))
+            if mode == "epoch":
+                callback.on_train_begin()
+                callback.on_epoch_end(0, {})  # no step
+            end = getattr(callback, f"on_{mode}_end")
+            with pytest.raises(hb.errors.NeverCalledError):
+                end(*([1] if mode == "epoch" else []), {"loss": 1.0})
     custom_loop(keras, ends=False)
     gc.collect()
     assert "NeverCalledError: `RecordingHook` was given" in caplog.text

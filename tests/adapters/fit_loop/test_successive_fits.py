@@ -148,7 +148,7 @@ def stopping(event: str, error: type[Exception] | None) -> Any:
 
 
 @pytest.mark.parametrize("loop", ["evaluate", "predict"])
-def test_a_stop_ends_the_loop(keras: Any, loop: str) -> None:
+def test_a_stop_ends_the_loop(subtests: pytest.Subtests, keras: Any, loop: str) -> None:
     model = sequential(keras)
 
     def run(rows: int, *hooks: Any, is_known: bool = True) -> Any:
@@ -158,10 +158,11 @@ def test_a_stop_ends_the_loop(keras: Any, loop: str) -> None:
 
     whole = run(len(X))
     for event, error, is_known, steps in STOPS:
-        fetch = Fetch("hidden/Relu:0")
-        found = run(len(X), fetch, stopping(event, error), is_known=is_known)
-        assert fetch.ended
-        np.testing.assert_allclose(found, run(8 * steps), rtol=1e-5)
-        # The stop reaches neither this model's next loops nor a `fit`.
-        np.testing.assert_allclose(run(len(X), is_known=is_known), whole, rtol=1e-5)
-        assert not model.stop_training
+        with subtests.test(str(event)):
+            fetch = Fetch("hidden/Relu:0")
+            found = run(len(X), fetch, stopping(event, error), is_known=is_known)
+            assert fetch.ended
+            np.testing.assert_allclose(found, run(8 * steps), rtol=1e-5)
+            # The stop reaches neither this model's next loops nor a `fit`.
+            np.testing.assert_allclose(run(len(X), is_known=is_known), whole, rtol=1e-5)
+            assert not model.stop_training

@@ -40,7 +40,10 @@ def counted(keras: Any) -> tuple[Any, list[None]]:
 
 
 def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
-    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    subtests: pytest.Subtests,
+    keras: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone: list[Any] = []
     trace = SessionProgram._trace
@@ -81,16 +84,18 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
     assert len(traces) == len(native)
     # Other hooks and other data get their values.
     for size in (hosts.BATCH, 4):
-        other = Fetch("a/MatMul:0")
-        run_loop(model, other, data=DATA, batch_size=size)
-        assert {seen[0].shape for seen in other.seen} == {(size, 8)}
+        with subtests.test(str(size)):
+            other = Fetch("a/MatMul:0")
+            run_loop(model, other, data=DATA, batch_size=size)
+            assert {seen[0].shape for seen in other.seen} == {(size, 8)}
     for loop in ("evaluate", "predict"):
-        first, second = Fetch("a/Relu:0"), Fetch("a/Relu:0")
-        run_loop(model, first, loop=loop, data=DATA)
-        before = len(traces)
-        run_loop(model, second, loop=loop, data=DATA)
-        np.testing.assert_array_equal(first.seen, second.seen)
-        assert len(traces) == before
+        with subtests.test(str(loop)):
+            first, second = Fetch("a/Relu:0"), Fetch("a/Relu:0")
+            run_loop(model, first, loop=loop, data=DATA)
+            before = len(traces)
+            run_loop(model, second, loop=loop, data=DATA)
+            np.testing.assert_array_equal(first.seen, second.seen)
+            assert len(traces) == before
     # A name that is made up costs one trace more.
     model, traces = counted(keras)
     hook = Fetch()

@@ -18,11 +18,12 @@ def final_step() -> Any:
     return v1.train.FinalOpsHook(v1.train.get_global_step() * 2)
 
 
-def test_in_fit(keras: Any) -> None:
+def test_in_fit(subtests: pytest.Subtests, keras: Any) -> None:
     model, hook = hosts.keras_model(keras), hb.in_begin(final_step)
     for runs in (1, 2):
-        hosts.in_fit(keras, [hook], model=model, epochs=1)
-        assert hook.final_ops_values == 2 * runs * hosts.BATCHES
+        with subtests.test(str(runs)):
+            hosts.in_fit(keras, [hook], model=model, epochs=1)
+            assert hook.final_ops_values == 2 * runs * hosts.BATCHES
 
 
 def test_in_a_session_loop() -> None:

@@ -127,7 +127,9 @@ def test_what_a_hook_may_fetch(
     assert record.may_fetch_loss == may_fetch_loss
 
 
-def test_where_guests_write(keras: Any, tmp_path: Path) -> None:
+def test_where_guests_write(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     callbacks, folder = keras.callbacks, str(tmp_path)
     log, whole = f"{folder}/a.csv", f"{folder}/a.keras"
     for guest, expected in (
@@ -138,6 +140,7 @@ def test_where_guests_write(keras: Any, tmp_path: Path) -> None:
         (callbacks.ModelCheckpoint(whole), [(whole, False)]),
         (callbacks.EarlyStopping("loss"), []),
     ):
-        assert record_of(guest).writes == expected
+        with subtests.test(str(guest)):
+            assert record_of(guest).writes == expected
     with pytest.raises(errors.UnwritableError, match="does not exist"):
         record_of(callbacks.CSVLogger(f"{folder}/none/a.csv")).writes  # noqa: B018

@@ -110,7 +110,9 @@ def test_a_guest_runs_where_its_role_says(
     assert (tmp_path / "log.csv").exists()
 
 
-def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
+def test_defaults_and_roles_that_are_set(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     c, folder = keras.callbacks, str(tmp_path)
     saver = tf.compat.v1.train.CheckpointSaverHook(folder, save_steps=1)
     for guest, role in (
@@ -120,7 +122,8 @@ def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
         (c.EarlyStopping("loss"), "split"),
         (c.LambdaCallback(), "split"),
     ):
-        assert role_of(guest) == role
+        with subtests.test(str(guest)):
+            assert role_of(guest) == role
     (of_chief,) = hb.explain(saver, host="fit").guests
     assert "under `MultiWorkerMirroredStrategy`, the chief" in of_chief.runs_on
     (of_all,) = hb.explain(hb.set_role(saver, "all"), host="fit").guests
@@ -136,7 +139,11 @@ def test_defaults_and_roles_that_are_set(keras: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_skipped_says_so_once(
-    keras: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any, said: Any
+    subtests: pytest.Subtests,
+    keras: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
+    said: Any,
 ) -> None:
     place("worker", monkeypatch)
     caplog.set_level("INFO", logger="absl")
@@ -148,9 +155,12 @@ def test_what_is_skipped_says_so_once(
         skipped_hook.begin()
         skipped[0].set_model(None)
     for name in ("StopAtStepHook", "EarlyStopping"):
-        lines = {id(r): r.getMessage() for r in said(f"`{name}` has the role 'chief'")}
-        (line,) = lines.values()
-        assert "this process is the worker and skips it" in line
+        with subtests.test(str(name)):
+            lines = {
+                id(r): r.getMessage() for r in said(f"`{name}` has the role 'chief'")
+            }
+            (line,) = lines.values()
+            assert "this process is the worker and skips it" in line
     # A callback that `fit` skips is itself elsewhere.
     (of_session,) = hb.as_hooks(skipped, steps_per_epoch=STEPS)
     assert of_session.callback is callback and of_session.role == "chief"

@@ -163,7 +163,10 @@ def _holding(keras: Any, held: Any, **events: Any) -> Any:
 
 
 def test_untrained(
-    keras: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    subtests: pytest.Subtests,
+    keras: Any,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     own, saved = _own_model(keras), tf.train.Checkpoint(model=_own_model(keras))
     closure = tf.train.Checkpoint(model=_own_model(keras))
@@ -174,10 +177,11 @@ def test_untrained(
             on_epoch_end=lambda epoch, logs: closure.save(str(tmp_path / "own"))
         ),
     ):
-        caplog.clear()
-        session_loop([guest], epochs=2)
-        assert caplog.text.count(WARNING) == 1
-        assert f"`{type(guest).__name__}` holds the eager variable" in caplog.text
+        with subtests.test(str(guest)):
+            caplog.clear()
+            session_loop([guest], epochs=2)
+            assert caplog.text.count(WARNING) == 1
+            assert f"`{type(guest).__name__}` holds the eager variable" in caplog.text
 
 
 def test_what_follows_the_session_or_is_no_model_is_not_told_of(

@@ -223,16 +223,19 @@ def test_optimizer_and_learning_rate_are_restored(
     assert not Path(folder).exists() or not list(Path(folder).rglob("*.h5"))
 
 
-def test_batches_are_backed_up_too(keras2: Any, tmp_path: Path) -> None:
+def test_batches_are_backed_up_too(
+    subtests: pytest.Subtests, keras2: Any, tmp_path: Path
+) -> None:
     """Two epochs, and the first two batches of the third one."""
     whole = session_loop([keras2.callbacks.Callback()], validate=False)
     epochs: list[int] = []
     for at in (2 * STEPS + 3, 10**6):
-        backup = keras2.callbacks.BackupAndRestore(str(tmp_path / "b"), save_freq=2)
-        notes = noting(keras2, lambda _, event, n, *__: epochs.append(n), NUMBERED)
-        with pytest.raises(KeyboardInterrupt) if at < 100 else nullcontext():
-            again = session_loop([backup, dies(keras2, at), notes], validate=False)
-            assert again.steps == 4 * STEPS
+        with subtests.test(str(at)):
+            backup = keras2.callbacks.BackupAndRestore(str(tmp_path / "b"), save_freq=2)
+            notes = noting(keras2, lambda _, event, n, *__: epochs.append(n), NUMBERED)
+            with pytest.raises(KeyboardInterrupt) if at < 100 else nullcontext():
+                again = session_loop([backup, dies(keras2, at), notes], validate=False)
+                assert again.steps == 4 * STEPS
     assert epochs == [0, 1, 2, 2, 3]
     np.testing.assert_allclose(again.weights[0], whole.weights[0], rtol=1e-5)
 

@@ -89,10 +89,13 @@ def test_setting_it_has_no_effect_in_keras_2(name: str, keras2: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SETTERS)
-def test_setting_it_is_refused_in_keras_3(name: str, keras3: Any) -> None:
+def test_setting_it_is_refused_in_keras_3(
+    subtests: pytest.Subtests, name: str, keras3: Any
+) -> None:
     for train in (lambda guests: native(keras3, guests), bridged):
-        with pytest.raises((TypeError, AttributeError), match="not settable"):
-            train([SETTERS[name](keras3)])
+        with subtests.test(str(train)):
+            with pytest.raises((TypeError, AttributeError), match="not settable"):
+                train([SETTERS[name](keras3)])
 
 
 ONE_KERAS = True

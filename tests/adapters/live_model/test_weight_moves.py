@@ -137,7 +137,9 @@ def test_no_read_is_written_back(weights: Weights, moves: Moves, way: str) -> No
     assert moves.read == [1]
 
 
-def test_what_an_event_uses_is_read_in_one_run(weights: Weights, moves: Moves) -> None:
+def test_what_an_event_uses_is_read_in_one_run(
+    subtests: pytest.Subtests, weights: Weights, moves: Moves
+) -> None:
     for used, reads in (
         ([0], [1]),
         ([0], [1]),
@@ -147,11 +149,12 @@ def test_what_an_event_uses_is_read_in_one_run(weights: Weights, moves: Moves) -
         ([3], [4]),
         ([3, 3], [1]),
     ):
-        moves.read.clear()
-        with weights.event() as kept:
-            for index in used:
-                kept[index].numpy()
-        assert moves.read == reads
+        with subtests.test(str(used)):
+            moves.read.clear()
+            with weights.event() as kept:
+                for index in used:
+                    kept[index].numpy()
+            assert moves.read == reads
 
 
 def test_value_between_events_and_after_the_run(weights: Weights) -> None:

@@ -39,7 +39,7 @@ def test_the_files_of_savers(keras: Any, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
-    keras: Any, tmp_path: Path
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     directory = str(tmp_path / "file" / "run")
@@ -49,9 +49,10 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
         train.CheckpointSaverHook(directory, save_steps=1),
         train.StepCounterHook(output_dir=directory),
     ):
-        with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
-            hosts.in_fit(keras, [hook], model=model)
-        np.testing.assert_array_equal(model.get_weights()[0], before[0])
+        with subtests.test(str(hook)):
+            with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
+                hosts.in_fit(keras, [hook], model=model)
+            np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
 def fit(model: Any, *hooks: Any) -> None:
@@ -86,24 +87,27 @@ def own_variable(self: Any) -> None:
     v1.get_variable("own", initializer=3.0, use_resource=True)
 
 
-def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
+def test_checkpoints_are_those_of_the_ops(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """If a hook looks at variables, or makes one, the saver is an ordinary one."""
     found = []
     weights = sequential(keras).get_weights()
     for i, others in enumerate(([], [own_variable], [lambda _: v1.global_variables()])):
-        keras.backend.clear_session()  # layers have the same names each time
-        model = sequential(keras)
-        model.set_weights(weights)
-        saver = train.CheckpointSaverHook(str(tmp_path / str(i)), save_steps=2)
-        fit(model, saver, *(hook_of(begin=begin) for begin in others))
-        assert sorted(p.name for p in (tmp_path / str(i)).glob("model.ckpt*")) == [
-            f"model.ckpt-{step}.{end}"
-            for step in (0, 2)
-            for end in ("data-00000-of-00001", "index", "meta")
-        ]
-        reader = tf.train.load_checkpoint(str(tmp_path / str(i) / "model.ckpt-2"))
-        names = reader.get_variable_to_shape_map()
-        found.append({name: reader.get_tensor(name) for name in names})
+        with subtests.test(str(i)):
+            keras.backend.clear_session()  # layers have the same names each time
+            model = sequential(keras)
+            model.set_weights(weights)
+            saver = train.CheckpointSaverHook(str(tmp_path / str(i)), save_steps=2)
+            fit(model, saver, *(hook_of(begin=begin) for begin in others))
+            assert sorted(p.name for p in (tmp_path / str(i)).glob("model.ckpt*")) == [
+                f"model.ckpt-{step}.{end}"
+                for step in (0, 2)
+                for end in ("data-00000-of-00001", "index", "meta")
+            ]
+            reader = tf.train.load_checkpoint(str(tmp_path / str(i) / "model.ckpt-2"))
+            names = reader.get_variable_to_shape_map()
+            found.append({name: reader.get_tensor(name) for name in names})
     assert found[1].pop("own") == 3.0
     for other in found[1:]:
         assert other.keys() == found[0].keys() >= {"global_step"}
@@ -111,7 +115,9 @@ def test_checkpoints_are_those_of_the_ops(keras: Any, tmp_path: Path) -> None:
             np.testing.assert_allclose(other[name], value, rtol=1e-5, err_msg=name)
 
 
-def test_a_saver_of_a_hook_comes_first(keras: Any, tmp_path: Path) -> None:
+def test_a_saver_of_a_hook_comes_first(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """The hook makes it in `begin`, in the collection of savers or in a scaffold."""
 
     class Own(train.CheckpointSaverHook):  # type: ignore[misc]
@@ -125,9 +131,10 @@ def test_a_saver_of_a_hook_comes_first(keras: Any, tmp_path: Path) -> None:
 
     model = sequential(keras)
     for step in (2, 4):
-        fit(model, Own(str(tmp_path / str(step)), save_steps=1))
-        files = [p.stem for p in tmp_path.glob(f"{step}/*.index")]
-        assert files == [f"model.ckpt-{step}"]
+        with subtests.test(str(step)):
+            fit(model, Own(str(tmp_path / str(step)), save_steps=1))
+            files = [p.stem for p in tmp_path.glob(f"{step}/*.index")]
+            assert files == [f"model.ckpt-{step}"]
 
 
 def test_a_hook_goes_on_saving_in_its_next_fit(keras: Any, tmp_path: Path) -> None:
@@ -211,10 +218,13 @@ def test_a_scaffold_prepares_the_session(keras: Any, tmp_path: Path) -> None:
     assert hook.called == [*native.called, "session 3.0"]
 
 
-def test_a_model_that_is_not_ready_is_an_error(keras: Any, tmp_path: Path) -> None:
+def test_a_model_that_is_not_ready_is_an_error(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     def never(hook: Filling) -> dict[str, Any]:
         return {"init_feed_dict": feed(hook), "ready_op": tf.constant([b"mine"])}
 
     for run in (in_session, lambda hook: fit(sequential(keras), hook)):
-        with pytest.raises(RuntimeError, match=r"(?s)not make model ready.*mine"):
-            run(Filling(tmp_path, never))
+        with subtests.test(str(run)):
+            with pytest.raises(RuntimeError, match=r"(?s)not make model ready.*mine"):
+                run(Filling(tmp_path, never))

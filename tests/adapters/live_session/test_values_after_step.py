@@ -81,7 +81,9 @@ def steps_of(model: Any, data: Any, epochs: int, *hooks: Any) -> list[int]:
     return hook.steps
 
 
-def test_steps_of_fits_of_data_of_unknown_size(keras: Any, tmp_path: Path) -> None:
+def test_steps_of_fits_of_data_of_unknown_size(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     # Keras makes a call for a fifth batch, which the optimizer counts.
     data = four_batches().filter(lambda *_: True)
     model = sequential(keras)
@@ -90,8 +92,9 @@ def test_steps_of_fits_of_data_of_unknown_size(keras: Any, tmp_path: Path) -> No
     assert steps_of(model, data, 1) == list(range(8, 12))
     # A restored model goes on at the checkpoint's step.
     for restored in (model, sequential(keras)):
-        hb.checkpoints.restore(restored, str(tmp_path / "model.ckpt-4"))
-        assert steps_of(restored, data, 1) == list(range(4, 8))
+        with subtests.test(str(restored)):
+            hb.checkpoints.restore(restored, str(tmp_path / "model.ckpt-4"))
+            assert steps_of(restored, data, 1) == list(range(4, 8))
     model.compile("sgd", "mse")
     assert steps_of(model, data, 1) == list(range(4))
 

@@ -99,23 +99,29 @@ ENDS = {
 }
 
 
-def test_a_stop_ends_all_at_the_same_step(two: Job) -> None:
+def test_a_stop_ends_all_at_the_same_step(subtests: pytest.Subtests, two: Job) -> None:
     for name, (least, most) in ENDS.items():
-        first, second = noted(two, f"stop {name}")
-        assert first["steps"] == second["steps"], name
-        assert first["epochs"] == second["epochs"], name
-        assert least <= first["batches"] == second["batches"] <= most, name
-        for each in (first, second):
-            if name.startswith("error"):
-                assert each["ends"] == [1]  # its own session ended before the others'
-            elif each["runs"] != [0]:
-                assert each["runs"] == [each["steps"]] and each["ends"] == [1], name
+        with subtests.test(str(name)):
+            first, second = noted(two, f"stop {name}")
+            assert first["steps"] == second["steps"], name
+            assert first["epochs"] == second["epochs"], name
+            assert least <= first["batches"] == second["batches"] <= most, name
+            for each in (first, second):
+                if name.startswith("error"):
+                    assert each["ends"] == [
+                        1
+                    ]  # its own session ended before the others'
+                elif each["runs"] != [0]:
+                    assert each["runs"] == [each["steps"]] and each["ends"] == [1], name
 
 
-def test_several_steps_a_call_roles_and_other_loops(two: Job) -> None:
+def test_several_steps_a_call_roles_and_other_loops(
+    subtests: pytest.Subtests, two: Job
+) -> None:
     first, second = noted(two, "stop hook of 1, 2 steps a call")
     for fact in ("steps", "epochs", "batches", "runs"):
-        assert first[fact] == second[fact]
+        with subtests.test(str(fact)):
+            assert first[fact] == second[fact]
     assert first["steps"] == 2 * first["runs"][0] and first["steps"] in (10, 12)
     assert [n["runs"] for n in noted(two, "roles")] == [[4, 4, 4], [0, 4, 4]]
     for each in noted(two, "loops"):

@@ -116,7 +116,9 @@ def test_data_that_end_in_the_middle_end_the_fit(events: Job) -> None:
 
 
 @pytest.mark.one_tensorflow
-def test_several_steps_inner_fits_and_stops(events: Job) -> None:
+def test_several_steps_inner_fits_and_stops(
+    subtests: pytest.Subtests, events: Job
+) -> None:
     told = events.of_chief("several steps")["log"]
     steps = [
         number for name, e, number, _ in told if (name, e) == ("hook", "after_run")
@@ -129,7 +131,8 @@ def test_several_steps_inner_fits_and_stops(events: Job) -> None:
     assert inner["ran"] == EPOCHS * BATCHES
     assert inner["bias"] == pytest.approx(-RATE * (EPOCHS * BATCHES + 3))
     for lag in (0, 4):  # a stop takes effect within `max_lag`
-        assert 3 <= events.of_chief(f"stop {lag}")["ran"] <= 3 + lag
+        with subtests.test(str(lag)):
+            assert 3 <= events.of_chief(f"stop {lag}")["ran"] <= 3 + lag
 
 
 def test_learning_rate_reaches_the_servers(events: Job) -> None:
@@ -186,19 +189,22 @@ def checkpoints(folder: Path) -> list[str]:
     return sorted(found, key=lambda path: int(path.rpartition("-")[2]))
 
 
-def test_checkpoints_hold_as_many_steps_as_their_global_step(events: Job) -> None:
+def test_checkpoints_hold_as_many_steps_as_their_global_step(
+    subtests: pytest.Subtests, events: Job
+) -> None:
     for folder in ("saved", "timed"):
-        found = checkpoints(events.folder / folder)
-        assert len(found) > 1
-        for path in found:
-            reader = tf.train.load_checkpoint(path)
-            step = int(reader.get_tensor("global_step"))
-            # One by time has the steps in flight too, which its name does not count.
-            assert folder == "timed" or path.endswith(f"-{step}")
-            # Every step subtracts the rate from the bias and counts itself on the
-            # server.
-            assert reader.get_tensor("out/bias")[0] == pytest.approx(-RATE * step)
-            assert int(reader.get_tensor("SGD/iteration")) == step
+        with subtests.test(str(folder)):
+            found = checkpoints(events.folder / folder)
+            assert len(found) > 1
+            for path in found:
+                reader = tf.train.load_checkpoint(path)
+                step = int(reader.get_tensor("global_step"))
+                # One by time has the steps in flight too; its name does not count them.
+                assert folder == "timed" or path.endswith(f"-{step}")
+                # Every step subtracts the rate from the bias and counts itself on the
+                # server.
+                assert reader.get_tensor("out/bias")[0] == pytest.approx(-RATE * step)
+                assert int(reader.get_tensor("SGD/iteration")) == step
     paths = checkpoints(events.folder / "saved")
     *steps, last = (int(path.rpartition("-")[2]) for path in paths)
     assert steps == [0, 4, 8]

@@ -234,7 +234,7 @@ def test_a_cluster_without_a_role_is_refused(missing: str) -> None:
 
 @pytest.mark.parametrize("task", ["chief", "worker", "ps"])
 def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
-    task: str, tmp_path: Path
+    subtests: pytest.Subtests, task: str, tmp_path: Path
 ) -> None:
     config = next(
         c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
@@ -242,8 +242,11 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
     with tf.Graph().as_default():  # the hook makes its writer at once
         hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
     for guests in ([hook], hb.as_callbacks([hook])):
-        with pytest.raises(hb.errors.RefusedError, match="`ProfilerHook` cannot run"):
-            hb.loops.parameter_server_strategy(config, guests=guests)
+        with subtests.test(str(guests)):
+            with pytest.raises(
+                hb.errors.RefusedError, match="`ProfilerHook` cannot run"
+            ):
+                hb.loops.parameter_server_strategy(config, guests=guests)
     # The refusal came before any server listened: the port is still free.
     with socket.socket() as other:
         other.bind(address(config, task, 0))

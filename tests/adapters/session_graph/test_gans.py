@@ -225,12 +225,14 @@ def run_by_hook(net: Gan) -> tuple[Any, Any]:
     return count, [before]
 
 
-def test_an_entry_without_value_is_named(keras: Any, said: Any) -> None:
+def test_an_entry_without_value_is_named(
+    subtests: pytest.Subtests, keras: Any, said: Any
+) -> None:
     stop = keras.callbacks.EarlyStopping("d_loss", mode="min")
     words = r'`EarlyStopping` monitors "d_loss".*no value.*run_context\.session'
     cases: list[tuple[list[Any], Any]] = [([stop], "refuse"), ([stop], "warn")]
     for guests, missing in (*cases, ([], "refuse")):
-        with tf.Graph().as_default():
+        with subtests.test(str(guests)), tf.Graph().as_default():
             net = gan(iterator())
             count, others = run_by_hook(net)
             hooks = hb.as_hooks(

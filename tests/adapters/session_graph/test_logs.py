@@ -112,7 +112,7 @@ def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:
 
 
 def test_names_of_an_evaluation_are_those_of_its_result(
-    keras: Any, tmp_path: Path
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
 ) -> None:
     """In every event: the loss, then the metrics in the order of the model_fn."""
     batches: list[Any] = []
@@ -138,9 +138,11 @@ def test_names_of_an_evaluation_are_those_of_its_result(
     assert history.history["loss"] == [pytest.approx(float(result["loss"]))]
     assert len(ends) == 2
     for logs in (*ends, *batches):
-        assert list(logs) == KEYS
+        with subtests.test(str(logs)):
+            assert list(logs) == KEYS
     for logs in (*ends, batches[-1], batches[len(batches) // 2 - 1]):
-        assert logs == pytest.approx({k: float(v) for k, v in result.items()})
+        with subtests.test(str(logs)):
+            assert logs == pytest.approx({k: float(v) for k, v in result.items()})
     # Running means, the first batch included.
     first = X[:4] @ np.ones((2, 1), "float32")
     assert batches[0]["pos"] == pytest.approx(np.mean(first > 0))
@@ -155,7 +157,9 @@ def train_to_nan(callback: Any, steps: list[int], **options: Any) -> None:
         steps.append(until_stop(hooks, train_op))
 
 
-def test_a_loss_that_is_not_found_is_reported(keras: Any, said: Any) -> None:
+def test_a_loss_that_is_not_found_is_reported(
+    subtests: pytest.Subtests, keras: Any, said: Any
+) -> None:
     steps: list[int] = []
     terminate = keras.callbacks.TerminateOnNaN
     with pytest.raises(
@@ -165,10 +169,11 @@ def test_a_loss_that_is_not_found_is_reported(keras: Any, said: Any) -> None:
     train_to_nan(terminate(), steps, logs={"loss": "my_loss"})
     assert steps == [1]
     for records, logs in enumerate(({"loss": "my_loss"}, {"d_loss": "my_loss"}, None)):
-        before = len({id(r) for r in said("the loss of this")})
-        train_to_nan(keras.callbacks.History(), [], logs=logs)
-        now = len({id(r) for r in said("the loss of this")})
-        assert now - before == (records == 2)
+        with subtests.test(str(records)):
+            before = len({id(r) for r in said("the loss of this")})
+            train_to_nan(keras.callbacks.History(), [], logs=logs)
+            now = len({id(r) for r in said("the loss of this")})
+            assert now - before == (records == 2)
 
 
 def test_validation_by_a_function_runs_eagerly(keras: Any) -> None:
@@ -230,7 +235,7 @@ TAKES = {
 
 @pytest.mark.parametrize("take", TAKES)
 def test_entry_that_takes_data_of_its_own_is_refused(
-    keras: Any, take: str, graph: Any
+    subtests: pytest.Subtests, keras: Any, take: str, graph: Any
 ) -> None:
     """Refused before the first step; the training data is untouched."""
     iterator = numbers(10)
@@ -251,7 +256,8 @@ def test_entry_that_takes_data_of_its_own_is_refused(
             left.extend(session._tf_sess().run([step, loss]))
     assert left == [0, 0.0]
     for way_out in ("get_next()", "validation="):
-        assert way_out in str(e.value)
+        with subtests.test(str(way_out)):
+            assert way_out in str(e.value)
 
 
 @pytest.mark.parametrize("kinds", [1, 2])

@@ -86,33 +86,39 @@ REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
 ]
 
 
-def test_refused(keras: Any) -> None:
+def test_refused(subtests: pytest.Subtests, keras: Any) -> None:
     for error, text, run in REFUSED:
-        with pytest.raises(error, match=text):
+        with subtests.test(str(error)), pytest.raises(error, match=text):
             run(keras)
     # A callback of batches needs no epochs.
     begin(keras.callbacks.TerminateOnNaN(), steps_per_epoch=None)
 
 
-def test_models_that_no_graph_has(keras3: Any) -> None:
+def test_models_that_no_graph_has(subtests: pytest.Subtests, keras3: Any) -> None:
     model = keras3.Sequential([keras3.layers.Input((2,)), keras3.layers.Dense(1)])
     for given in (model, lambda: model):
-        with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
-            begin(keras3.callbacks.History(), model=given)
+        with subtests.test(str(given)):
+            with pytest.raises(errors.RefusedError, match=r"Keras 3 model.*`tf_keras`"):
+                begin(keras3.callbacks.History(), model=given)
 
 
-def test_unwritable(keras: Any, tmp_path: Path) -> None:
+def test_unwritable(subtests: pytest.Subtests, keras: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     c = keras.callbacks
     for place in ("/proc/no/such", tmp_path / "file" / "below"):
-        for callback in (
-            c.ModelCheckpoint(f"{place}/w{{epoch}}.weights.h5", save_weights_only=True),
-            c.TensorBoard(f"{place}/logs"),
-            c.CSVLogger(f"{place}/log.csv"),
-            c.BackupAndRestore(f"{place}/backup"),
-        ):
-            with pytest.raises(errors.UnwritableError, match=type(callback).__name__):
-                hb.as_hooks(callback, steps_per_epoch=2)
+        with subtests.test(str(place)):
+            for callback in (
+                c.ModelCheckpoint(
+                    f"{place}/w{{epoch}}.weights.h5", save_weights_only=True
+                ),
+                c.TensorBoard(f"{place}/logs"),
+                c.CSVLogger(f"{place}/log.csv"),
+                c.BackupAndRestore(f"{place}/backup"),
+            ):
+                with pytest.raises(
+                    errors.UnwritableError, match=type(callback).__name__
+                ):
+                    hb.as_hooks(callback, steps_per_epoch=2)
     hb.as_hooks(c.TensorBoard(str(tmp_path / "a" / "b")), steps_per_epoch=2)
     assert len(list(tmp_path.iterdir())) == 1  # a check leaves nothing behind
 
@@ -137,7 +143,9 @@ def only_the_loop_knows() -> None:
     build(v1.placeholder(tf.float32, [], name="rate"))
 
 
-def test_learning_rate_that_cannot_be_set(keras: Any) -> None:
+def test_learning_rate_that_cannot_be_set(
+    subtests: pytest.Subtests, keras: Any
+) -> None:
     scheduler = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
     for graph, text in (
         (unknown_update, r"learning_rate=<tensor"),
@@ -145,7 +153,7 @@ def test_learning_rate_that_cannot_be_set(keras: Any) -> None:
         (only_the_loop_knows, "placeholder_with_default"),
         (two_optimizers, "GradientDescent/learning_rate"),
     ):
-        with tf.Graph().as_default():
+        with subtests.test(str(graph)), tf.Graph().as_default():
             graph()
             (hook,) = hb.as_hooks(scheduler, steps_per_epoch=2)
             with pytest.raises(errors.RefusedError, match=text):
@@ -270,7 +278,7 @@ def test_a_monitor_that_no_validation_makes_is_found_before_the_first_step(
 
 
 def test_the_names_of_an_estimators_evaluation_are_those_of_its_graph(
-    keras: Any, tmp_path: Path
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
 ) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         if mode == estimators.ModeKeys.EVAL:
@@ -286,20 +294,23 @@ def test_the_names_of_an_estimators_evaluation_are_those_of_its_graph(
 
     graphs: list[str] = []
     for monitor in ("val_mse", "val_mae"):
-        estimator = estimators.Estimator(model_fn, str(tmp_path / monitor))
-        hooks = hb.as_hooks(
-            stopping(keras, monitor),
-            steps_per_epoch=1,
-            epochs=2,
-            validation=(estimator, estimators.EvalSpec(data)),
-        )
-        if monitor == "val_mse":
-            with pytest.raises(errors.UnknownMetricError, match="loss, val_loss, val_"):
+        with subtests.test(str(monitor)):
+            estimator = estimators.Estimator(model_fn, str(tmp_path / monitor))
+            hooks = hb.as_hooks(
+                stopping(keras, monitor),
+                steps_per_epoch=1,
+                epochs=2,
+                validation=(estimator, estimators.EvalSpec(data)),
+            )
+            if monitor == "val_mse":
+                with pytest.raises(
+                    errors.UnknownMetricError, match="loss, val_loss, val_"
+                ):
+                    estimator.train(lambda: data().repeat(), hooks=hooks)
+                assert graphs == ["eval"]
+                assert not (tmp_path / monitor / "eval").exists()
+            else:
                 estimator.train(lambda: data().repeat(), hooks=hooks)
-            assert graphs == ["eval"]
-            assert not (tmp_path / monitor / "eval").exists()
-        else:
-            estimator.train(lambda: data().repeat(), hooks=hooks)
 
 
 def test_a_validation_that_gives_nothing_is_told_so(keras: Any) -> None:

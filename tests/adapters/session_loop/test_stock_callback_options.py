@@ -60,7 +60,9 @@ def test_progress_bars(
 
 
 @pytest.mark.slow
-def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
+def test_tensorboard_options(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """Images of weights, steps per second, embeddings; each as often as in `fit`."""
     found: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
@@ -97,7 +99,8 @@ def test_tensorboard_options(keras: Any, tmp_path: Path) -> None:
         found[name] = tags, sorted(f.split(".weights")[0] for f in files)
     ours, theirs = found["session"], found["fit"]
     for part in ("image", "histogram", "steps_per_second"):
-        assert any(part in tag for tag in ours[0]), part
+        with subtests.test(str(part)):
+            assert any(part in tag for tag in ours[0]), part
     assert ours == theirs
     assert ours[1]
     assert scalars["session"].keys() == scalars["fit"].keys()

@@ -125,28 +125,31 @@ def test_state_is_saved_where_the_data_ends(
     assert (tmp_path / "model.ckpt-9.hookbridge.json").exists()
 
 
-def test_checkpoint_of_a_hook_after_the_callbacks(keras: Any, tmp_path: Path) -> None:
+def test_checkpoint_of_a_hook_after_the_callbacks(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """The hook writes its last checkpoint in `end`, after the callbacks' `end`."""
     counted = []
     for last_step in (3, 6):
-        with tf.Graph().as_default():
-            net, stopping = Net(None, lambda: 0.1), patient(keras)
-            guests = [
-                stopping,
-                v1.train.StopAtStepHook(last_step=last_step),
-                v1.train.CheckpointSaverHook(str(tmp_path), save_steps=10**6),
-            ]
-            until_stop(
-                hb.as_hooks(guests, steps_per_epoch=1),
-                net.train_op,
-                checkpoint_dir=str(tmp_path),
-                save_checkpoint_steps=None,
-                save_checkpoint_secs=None,
-            )
-        saved = document(tmp_path / f"model.ckpt-{last_step}.hookbridge.json")
-        (saved,) = saved["callbacks"]
-        assert saved["state"]["wait"] == stopping.wait
-        counted.append(stopping.wait)
+        with subtests.test(str(last_step)):
+            with tf.Graph().as_default():
+                net, stopping = Net(None, lambda: 0.1), patient(keras)
+                guests = [
+                    stopping,
+                    v1.train.StopAtStepHook(last_step=last_step),
+                    v1.train.CheckpointSaverHook(str(tmp_path), save_steps=10**6),
+                ]
+                until_stop(
+                    hb.as_hooks(guests, steps_per_epoch=1),
+                    net.train_op,
+                    checkpoint_dir=str(tmp_path),
+                    save_checkpoint_steps=None,
+                    save_checkpoint_secs=None,
+                )
+            saved = document(tmp_path / f"model.ckpt-{last_step}.hookbridge.json")
+            (saved,) = saved["callbacks"]
+            assert saved["state"]["wait"] == stopping.wait
+            counted.append(stopping.wait)
     assert counted[1] == counted[0] + 3
 
 
@@ -228,25 +231,28 @@ def test_recovery_leaves_the_state_of_the_checkpoint(
     assert saved["step"] == saved["callbacks"][0]["state"]["batches"] == 3
 
 
-def test_session_that_is_restored_from_a_file(keras: Any, tmp_path: Path) -> None:
+def test_session_that_is_restored_from_a_file(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """Its saver lists no checkpoints; the path given to the saver tells which it is."""
     run([patient(keras)], tmp_path, per_epoch=2, steps=6, save_every=1)
     waited = []
     for number in (4, 5):
-        stopping = patient(keras)
-        with tf.Graph().as_default() as graph:
-            net = Net(None, lambda: 0.1)
-            creator = v1.train.ChiefSessionCreator(
-                checkpoint_filename_with_path=str(tmp_path / f"model.ckpt-{number}")
-            )
-            hooks = hb.as_hooks(stopping, steps_per_epoch=2, epochs=4)
-            with v1.train.MonitoredSession(creator, hooks) as session:
-                while not session.should_stop():
-                    session.run(net.train_op)
-            waited.append(stopping.wait)
-            (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
-            assert not {"save", "restore"} & vars(saver).keys()
-            assert graph.add_to_collection.__self__ is graph
+        with subtests.test(str(number)):
+            stopping = patient(keras)
+            with tf.Graph().as_default() as graph:
+                net = Net(None, lambda: 0.1)
+                creator = v1.train.ChiefSessionCreator(
+                    checkpoint_filename_with_path=str(tmp_path / f"model.ckpt-{number}")
+                )
+                hooks = hb.as_hooks(stopping, steps_per_epoch=2, epochs=4)
+                with v1.train.MonitoredSession(creator, hooks) as session:
+                    while not session.should_stop():
+                        session.run(net.train_op)
+                waited.append(stopping.wait)
+                (saver,) = graph.get_collection(v1.GraphKeys.SAVERS)
+                assert not {"save", "restore"} & vars(saver).keys()
+                assert graph.add_to_collection.__self__ is graph
     whole = patient(keras)
     run([whole], tmp_path / "whole", per_epoch=2, epochs=4)
     assert waited == [whole.wait, whole.wait]

@@ -29,12 +29,15 @@ PARTS = [
 ]
 
 
-def test_state_goes_on(keras: Any, tmp_path: Path, said: Any) -> None:
+def test_state_goes_on(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path, said: Any
+) -> None:
     bests = None
     for number, each in enumerate(PARTS, start=1):
-        found = part(keras, str(tmp_path), *each)
-        bests = bests or found["bests"]
-        assert found == expected(number, bests)
+        with subtests.test(str(number)):
+            found = part(keras, str(tmp_path), *each)
+            bests = bests or found["bests"]
+            assert found == expected(number, bests)
     assert not said("begins anew") and not said("no longer among")
 
 

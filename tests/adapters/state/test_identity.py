@@ -130,21 +130,24 @@ def test_values_of_a_constructor(keras: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["EarlyStopping", "ReduceLROnPlateau"])
-def test_stock_callbacks_are_told_apart(keras: Any, name: str) -> None:
+def test_stock_callbacks_are_told_apart(
+    subtests: pytest.Subtests, keras: Any, name: str
+) -> None:
     """By `monitor`, `mode` or `monitor_op`."""
 
     def of(monitor: str = "loss", mode: str = "auto") -> Identity:
         return identity.of(getattr(keras.callbacks, name)(monitor, mode=mode))
 
     for first, second in ((of(), of("mae")), (of(mode="min"), of(mode="max"))):
-        assert match([second, first], [first, second]).pairs == {0: 1, 1: 0}
-        alone = match([second], [first])
-        assert not alone.pairs and "has another `mo" in alone.lost[0][0]
+        with subtests.test(str(first)):
+            assert match([second, first], [first, second]).pairs == {0: 1, 1: 0}
+            alone = match([second], [first])
+            assert not alone.pairs and "has another `mo" in alone.lost[0][0]
     assert match([of()], [of()]).pairs == {0: 0}
 
 
 def test_log_names_who_goes_on_and_who_does_not(
-    keras: Any, tmp_path: Path, said: Any
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path, said: Any
 ) -> None:
     make, prefix = callback_class(keras), str(tmp_path / "model.ckpt-3")
     first = [make("/a"), make("/b"), keras.callbacks.EarlyStopping("loss")]
@@ -153,17 +156,20 @@ def test_log_names_who_goes_on_and_who_does_not(
         callback.count = 5
     saved.save(prefix, 3)
     for left in ([make("/c"), make("/a")], [make("/b"), make("/a")]):
-        state = state_of(*left)
-        found = state.read(prefix)
-        assert found is not None
-        state.parts[0].restore(found)
-        assert left[1].count == 5
-        assert left[0].count == (0 if left[0].path == "/c" else 5)
+        with subtests.test(str(left)):
+            state = state_of(*left)
+            found = state.read(prefix)
+            assert found is not None
+            state.parts[0].restore(found)
+            assert left[1].count == 5
+            assert left[0].count == (0 if left[0].path == "/c" else 5)
     assert said("`Writes` begins anew: the state of `Writes` has another `path`")
     assert said("the state of `EarlyStopping(monitor='loss')`, no longer among")
 
 
-def test_new_configuration_is_kept(keras: Any, tmp_path: Path) -> None:
+def test_new_configuration_is_kept(
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path
+) -> None:
     """A method sets the path anew in each epoch, so it is state, but the user's too."""
 
     class Moves(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -179,6 +185,7 @@ def test_new_configuration_is_kept(keras: Any, tmp_path: Path) -> None:
     first.on_epoch_end(0)
     state.save(prefix, 3)
     for path, expected in (("/old", "/oldx"), ("/new", "/new")):
-        again = Moves(path)
-        assert restored(again, prefix)
-        assert (again.path, again.count) == (expected, 1)
+        with subtests.test(str(path)):
+            again = Moves(path)
+            assert restored(again, prefix)
+            assert (again.path, again.count) == (expected, 1)

@@ -200,10 +200,10 @@ def no_update(features: Any, labels: Any, mode: str) -> Any:
     return hb.estimator.EstimatorSpec("train", loss=spec.loss, train_op=tf.no_op())
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused(subtests: pytest.Subtests) -> None:
     refused = hb.errors.InvalidArgumentError
     for message, arguments in BAD.items():
-        with pytest.raises(refused, match=message):
+        with subtests.test(str(message)), pytest.raises(refused, match=message):
             hb.replicate_model_fn(**{"model_fn": model_fn, **arguments})
     for message, function, towers in (
         ("at most 8 towers", model_fn, 9),
@@ -211,7 +211,7 @@ def test_bad_input_is_refused() -> None:
         ("applied no gradients", no_update, 2),
         ("expected an `EstimatorSpec`", lambda features, labels, mode: None, 2),
     ):
-        with pytest.raises(refused, match=message):
+        with subtests.test(str(message)), pytest.raises(refused, match=message):
             call(hb.replicate_model_fn(function, num_towers=towers))
     with pytest.raises(refused, match=r"ragged input .* `to_tensor`"):
         split_batch(tf.ragged.constant([[1.0], []]), 2)

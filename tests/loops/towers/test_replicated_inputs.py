@@ -83,7 +83,7 @@ def test_shards_of_sparse_and_dense_tensors_fit_together() -> None:
             session.run(shards[0])
 
 
-def test_reductions_of_tf_1() -> None:
+def test_reductions_of_tf_1(subtests: pytest.Subtests) -> None:
     def loss_of(reduction: str) -> float:
         with tf.Graph().as_default(), v1.Session() as session:
             v1.train.create_global_step()
@@ -97,10 +97,12 @@ def test_reductions_of_tf_1() -> None:
     mean, kinds = loss_of("mean"), v1.losses.Reduction
     assert loss_of("sum") == loss_of(kinds.SUM) == pytest.approx(2 * mean)
     for name in ("MEAN", "SUM_OVER_BATCH_SIZE", "SUM_BY_NONZERO_WEIGHTS"):
-        assert loss_of(getattr(kinds, name)) == pytest.approx(mean)
+        with subtests.test(str(name)):
+            assert loss_of(getattr(kinds, name)) == pytest.approx(mean)
     optimizer = v1.train.GradientDescentOptimizer(0.1)
     for wrapped in (optimizer, lambda: optimizer):
-        assert hb.TowerOptimizer(wrapped) is optimizer
+        with subtests.test(str(wrapped)):
+            assert hb.TowerOptimizer(wrapped) is optimizer
 
 
 X = np.arange(8, dtype=np.float32)
@@ -121,7 +123,7 @@ def looked_up() -> Any:
     return words.map(table.lookup).batch(5)
 
 
-def test_a_batch_that_does_not_divide() -> None:
+def test_a_batch_that_does_not_divide(subtests: pytest.Subtests) -> None:
     read: list[int] = []
 
     def note(x: Any) -> Any:
@@ -134,9 +136,10 @@ def test_a_batch_that_does_not_divide() -> None:
         return noted.map(lambda x, y: (x, {"y": tf.ensure_shape(y, x.shape)}))
 
     for data in (looked_up, of_any_rank, lambda: noted(False), lambda: noted(True)):
-        read.clear()
-        with pytest.raises(hb.errors.InvalidArgumentError, match="for 3 towers"):
-            check_first_batch(data, 3)
+        with subtests.test(str(data)):
+            read.clear()
+            with pytest.raises(hb.errors.InvalidArgumentError, match="for 3 towers"):
+                check_first_batch(data, 3)
     assert read == []  # the size was known
     check_first_batch(lambda: noted(False), 4)
     assert read == [8]

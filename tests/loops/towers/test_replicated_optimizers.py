@@ -70,7 +70,7 @@ def assert_towers_train_as_one(model_fn: Any, towers: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.one_tensorflow
-def test_towers_give_the_losses_and_weights_of_one() -> None:
+def test_towers_give_the_losses_and_weights_of_one(subtests: pytest.Subtests) -> None:
     """With every optimizer, each on variables of its own."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -89,8 +89,9 @@ def test_towers_give_the_losses_and_weights_of_one() -> None:
 
     _, values = assert_towers_train_as_one(model_fn, 2)
     for name in OPTIMIZERS:
-        assert np.abs(values[f"{name}/table"] - 1).max() > 1e-3  # it was trained
-        assert values[f"{name}/step"] == STEPS
+        with subtests.test(str(name)):
+            assert np.abs(values[f"{name}/table"] - 1).max() > 1e-3  # it was trained
+            assert values[f"{name}/step"] == STEPS
 
 
 def test_the_step_without_data_updates_nothing() -> None:
