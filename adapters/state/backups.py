@@ -100,13 +100,16 @@ def newer_than(
             logging.warning(
                 "hookbridge: training goes on from the backup %s, at step %d, with the "
                 "state of callbacks there: the checkpoint %s is older.",
-                *(backup.prefix, own, checkpoint),
+                backup.prefix,
+                own,
+                checkpoint,
             )
         else:
             logging.warning(
                 "hookbridge: training goes on from the checkpoint %s, at step %d: the "
                 "backup, which is %s, has been moved to %s.",
-                *(checkpoint, step),
+                checkpoint,
+                step,
                 "without a state of callbacks" if own is None else f"of step {own}",
                 backup.set_aside(),
             )
