@@ -10,6 +10,7 @@ from hookbridge.old_programs.reading.modules import Module
 
 _PATH = "sys.path"
 _METHODS = ("append", "insert", "extend")
+_CONSTANTS = {"os.pardir": os.pardir, "os.curdir": os.curdir}
 # Functions that give another form of the same path.
 _SAME = ("abspath", "realpath", "normpath", "expanduser", "str", "fspath", "Path")
 
@@ -23,11 +24,11 @@ def added_folders(module: Module) -> list[str]:
     if _PATH not in module.text or not module.file:
         return []
     own = os.path.dirname(os.path.abspath(module.file))
-    values = _assigned(module)
+    paths = _Paths(module.file, _assigned(module))
     found: dict[str, None] = {}
     for node in module.nodes:
         for expression in _added(node):
-            path = _path(expression, module.file, values)
+            path = paths.of(expression)
             if path is None:
                 continue
             for place in dict.fromkeys((os.getcwd(), own)):
@@ -73,46 +74,64 @@ def _assigned(module: Module) -> Mapping[str, ast.expr]:
     }
 
 
-def _path(
-    node: ast.expr, file: str, values: Mapping[str, ast.expr], depth: int = 0
-) -> str | None:
-    """The path that an expression gives; None where the source does not show it."""
-    if depth > 20:  # a name that is assigned from itself
-        return None
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Name):
+class _Paths:
+    """The paths that expressions of one file give, where its source shows them."""
+
+    def __init__(self, file: str, values: Mapping[str, ast.expr]) -> None:
+        self._file = file
+        self._values = values
+        self._looked_up: list[str] = []  # names on the way to the value
+
+    def of(self, node: ast.expr) -> str | None:
+        """The path of an expression, or None."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        if isinstance(node, ast.Name):
+            return self._of_name(node)
+        if isinstance(node, ast.Attribute):
+            return self._of_attribute(node)
+        if isinstance(node, ast.BinOp):
+            return self._of_sum(node)
+        return self._of_call(node) if isinstance(node, ast.Call) else None
+
+    def _of_name(self, node: ast.Name) -> str | None:
         if node.id == "__file__":
-            return os.path.abspath(file)
-        value = values.get(node.id)
-        return None if value is None else _path(value, file, values, depth + 1)
-    if isinstance(node, ast.Attribute):
-        whole = ast.unparse(node)
-        if whole in ("os.pardir", "os.curdir"):
-            return os.pardir if whole == "os.pardir" else os.curdir
-        above = _path(node.value, file, values, depth + 1)
-        is_parent = above is not None and node.attr == "parent"
-        return os.path.dirname(above or "") if is_parent else None
-    if isinstance(node, ast.BinOp):
-        parts = [_path(one, file, values, depth + 1) for one in (node.left, node.right)]
-        if None in parts or not isinstance(node.op, ast.Add | ast.Div):
+            return os.path.abspath(self._file)
+        value = self._values.get(node.id)
+        if value is None or node.id in self._looked_up:  # assigned from itself
             return None
-        left, right = (part or "" for part in parts)
-        return left + right if isinstance(node.op, ast.Add) else f"{left}/{right}"
-    if not isinstance(node, ast.Call):
-        return None
-    function = ast.unparse(node.func).rpartition(".")[2]
-    if function == "getcwd":
-        return os.curdir
-    if function in ("resolve", "absolute") and isinstance(node.func, ast.Attribute):
-        return _path(node.func.value, file, values, depth + 1)
-    parts = [_path(one, file, values, depth + 1) for one in node.args]
-    if not parts or None in parts:
-        return None
-    texts = [part or "" for part in parts]
-    if function == "join":
-        return os.path.join(*texts)
-    if function == "dirname":
-        # Of a relative path too: `dirname("a.py")` is the working directory.
-        return os.path.dirname(texts[0]) or os.curdir
-    return texts[0] if function in _SAME and len(texts) == 1 else None
+        self._looked_up.append(node.id)
+        path = self.of(value)
+        self._looked_up.pop()
+        return path
+
+    def _of_attribute(self, node: ast.Attribute) -> str | None:
+        whole = ast.unparse(node)
+        if whole in _CONSTANTS:
+            return _CONSTANTS[whole]
+        path = self.of(node.value) if node.attr == "parent" else None
+        return None if path is None else os.path.dirname(path)
+
+    def _of_sum(self, node: ast.BinOp) -> str | None:
+        left, right = self.of(node.left), self.of(node.right)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Add):
+            return left + right
+        return f"{left}/{right}" if isinstance(node.op, ast.Div) else None
+
+    def _of_call(self, node: ast.Call) -> str | None:
+        function = ast.unparse(node.func).rpartition(".")[2]
+        if function == "getcwd":
+            return os.curdir
+        if function in ("resolve", "absolute") and isinstance(node.func, ast.Attribute):
+            return self.of(node.func.value)
+        paths = [path for path in map(self.of, node.args) if path is not None]
+        if not paths or len(paths) < len(node.args):
+            return None
+        if function == "join":
+            return os.path.join(*paths)
+        if function == "dirname":
+            # Of a relative path too: `dirname("a.py")` is the working directory.
+            return os.path.dirname(paths[0]) or os.curdir
+        return paths[0] if function in _SAME and len(paths) == 1 else None
