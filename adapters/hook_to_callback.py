@@ -85,7 +85,11 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._watch = CallWatch(self, self.hook, model, self._run)
 
     def expect(self, run: HookedLoop) -> None:
-        """The next `set_model` joins this run: for loops that open one themselves."""
+        """The next `set_model` joins this run: for loops that open one themselves.
+
+        Args:
+          run: the run, which is open.
+        """
         self._expected = run
 
     def _join(self, model: KerasModel) -> HookedLoop:

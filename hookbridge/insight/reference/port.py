@@ -72,7 +72,11 @@ def recording(
 
 
 class PortRecording:
-    """What `recording` returns."""
+    """What `recording` returns.
+
+    Args:
+      writer: what writes the files; `recording` makes it.
+    """
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

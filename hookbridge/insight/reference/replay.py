@@ -75,7 +75,15 @@ class Replay:
         return match(own, theirs, names)
 
     def restore(self, model: Any, **options: Any) -> Any:
-        """Gives a Keras model the initial weights; see `hb.checkpoints.restore`."""
+        """Gives a Keras model the initial weights; see `hb.checkpoints.restore`.
+
+        Args:
+          model: a built model of any Keras flavour.
+          **options: those of `hb.checkpoints.restore`, such as `names`.
+
+        Returns:
+          What `hb.checkpoints.restore` returns.
+        """
         from hookbridge.insight import checkpoints
 
         folder = self.recording.folder / "checkpoint"
