@@ -20,7 +20,7 @@ from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import overrides
 
 # Class name -> (reason, way out), for classes of Keras only.
-_NEVER: dict[str, tuple[str, str]] = {
+NEVER: dict[str, tuple[str, str]] = {
     "SwapEMAWeights": (
         "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
         "and a graph has no Keras 3 optimizer",
@@ -52,8 +52,8 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists."""
     # It writes nothing to the disk; `check_paths` does.
     callback, name = guest.item, guest.stock
-    if name in _NEVER:
-        raise _refuse(guest, *_NEVER[name])
+    if name in NEVER:
+        raise _refuse(guest, *NEVER[name])
     if name == "TensorBoard":
         extras.check(
             "tensorboard",

@@ -111,16 +111,17 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
 def rates_read() -> Any:
     """Reads the rate in its steps, between them and at both ends."""
 
-    def read(self: Any, session: Any) -> None:
+    def read(self: Any, session: Any, *_: Any) -> None:
         self.seen.append(float(session.run("learning_rate:0")))
 
+    def after_run(self: Any, context: Any, values: Any) -> None:
+        self.seen.append(float(values.results))
+        read(self, context.session)
+
     hook = hook_of(
-        after_create_session=lambda self, session, coord: read(self, session),
+        after_create_session=read,
         before_run=lambda self, c: train.SessionRunArgs("learning_rate:0"),
-        after_run=lambda self, c, values: (
-            self.seen.append(float(values.results)),
-            read(self, c.session),
-        ),
+        after_run=after_run,
         end=read,
     )
     hook.seen = []
