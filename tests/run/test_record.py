@@ -67,6 +67,35 @@ def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> Non
     assert compare(tmp_path / "run", again).is_same
 
 
+PLAIN = """
+import os
+import sys
+import tensorflow as tf
+
+w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+train_op = tf.train.GradientDescentOptimizer(0.1).minimize(w * w)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train_op)
+os.chdir("/")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("own_code", [0, 3])
+def test_nothing_recorded_is_no_success(
+    own_code: int, tmp_path: Path, launcher: ForkServer
+) -> None:
+    """A plain session calls no hooks; a failure of the program itself comes first."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    words = ["--to=run", "plain.py", str(own_code)]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == (own_code or 1), done.stderr[-3000:]
+    assert "no guest joined `Session.run` in" in done.stderr
+    told = f"nothing was recorded in '{tmp_path / 'run'}'" in done.stderr
+    assert told == (own_code == 0)
+
+
 @pytest.mark.parametrize("program", ["ps_fit", "keras_fit"])
 def test_fit_of_whole_programs(
     program: str, tmp_path: Path, launcher: ForkServer
