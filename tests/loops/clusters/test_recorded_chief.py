@@ -52,5 +52,5 @@ def test_a_worker_records_nothing(tmp_path: Path, fork_server: ForkServer) -> No
     recording = Recording(folder)
     assert [step.number for step in recording.steps] == [1, 2, 3, 4, 5]
     counted = [step.line["norms"]["global_step"] for step in recording.steps]
-    assert counted == sorted(set(counted)) and counted[0] >= 1
+    assert counted == sorted(set(counted))
     assert len(recording.steps[0].line["gradient_norms"]) == 2
