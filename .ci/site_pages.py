@@ -114,7 +114,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "migration.md":
-        before, after = re.split(r"(?=A hook class)", markdown)
+        before, after = re.split(r"(?=A guest class)", markdown)
         markdown = "\n\n".join((before, codes(), after))
     if own == "architecture.md":
         before, after = markdown.split("## The rules")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
-from hookbridge.adapters.guests.record import Wrapper, expected
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.run import SessionRun
@@ -59,16 +59,16 @@ class CallbackToHook(
       errors.InvalidArgumentError: an option has a bad value.
     """
 
-    acts_as = "hook"
+    acts_as: ClassVar[Kind] = "hook"
 
     def __init__(
         self, callback: Any, *, group: CallbackGroup | None = None, **options: Any
     ) -> None:
         guest = expected("callback", callback)
         self._group = group or CallbackGroup(SessionConfig(**options))
-        self.record = self._group.add(guest)
-        self.callback = guest.item
-        self.called = self.record.called
+        self.record: Guest = self._group.add(guest)
+        self.callback: Any = guest.item
+        self.called: Any = self.record.called
         self._role = guest.role
         self._run: SessionRun | None = None
         self._outer: SessionRun | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_host import fit_host
@@ -11,7 +11,7 @@ from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.graph_fit.graph_host import graph_host
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.kinds import keras_behind
-from hookbridge.adapters.guests.record import Guest, Wrapper, expected
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.loop import HookedLoop, MakeHost
@@ -52,14 +52,14 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
 
-    acts_as = "callback"
+    acts_as: ClassVar[Kind] = "callback"
     # Keras 2: the bridge does not read `logs`, so Keras need not convert them.
     _supports_tf_logs = True
     _chief_worker_only = False
 
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
-        self.record = expected("hook", hook)
-        self.hook = self.record.item
+        self.record: Guest = expected("hook", hook)
+        self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)
         positive("max_lag", max_lag, least=0)

@@ -25,7 +25,7 @@ from hookbridge.ground.protocols import Arguments
 class NativeStep(StepPart):
     """Makes the native step of a run; `installation` makes the loop call it."""
 
-    data_ended = False
+    data_ended: bool = False
 
     def __init__(
         self, loop: HookedLoop, graph: FitGraph, installation: StepInstallation

@@ -25,6 +25,7 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, KerasModel
@@ -63,19 +64,21 @@ class StepFunction:
         self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
         is_counted = source.mode is TRAIN and _needs_counter(source.model)
         self._counter = _new_counter() if is_counted else None
-        self.functions = RecentlyUsed()
+        self.functions: RecentlyUsed = RecentlyUsed()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._specs: Any = None
-        self.names = eager_step.names_for(self._model)
+        self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()
         self._tapped: dict[frozenset[str], TappedFunction] = {}
         self._likely = self._keys
         self._first = self._make_function(self._keys, self._hints)
         is_tapped = bool(self._keys or self._hints)
         self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
-        self.filed = FiledFunction(_untapped(self._first.function, is_tapped), self)
+        self.filed: FiledFunction = FiledFunction(
+            _untapped(self._first.function, is_tapped), self
+        )
 
     @property
     def inside(self) -> FiledFunction:

@@ -117,8 +117,8 @@ class TappedFunction:
         self._model = model
         self.function = function
         self.tap = tap
-        self.inner = traceable(function)
-        self.is_optional = self.inner is not function
+        self.inner: Any = traceable(function)
+        self.is_optional: bool = self.inner is not function
         if self.is_optional and makes_one_step(model) and loops_over_one_step():
             self.inner, self.is_optional = _one_step(function), False
 

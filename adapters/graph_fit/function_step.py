@@ -22,7 +22,7 @@ from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 class FunctionStep(StepPart):
     """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
 
-    data_ended = False
+    data_ended: bool = False
 
     def __init__(
         self, loop: HookedLoop, graph: KerasGraph, session: GraphSession

@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.graph_fit.graph_names import reads
 from hookbridge.adapters.live_session import feeds as live_feeds
 from hookbridge.ground import compat, structures
+from hookbridge.ground.protocols import AnyFunction
 
 
 class StepCall:
@@ -32,16 +33,16 @@ class StepCall:
         self.fetches = fetches
         self._rate = rate
         tensor = self._graph.get_tensor_by_name
-        self.placeholders = [tensor(name) for name in options.feed]
+        self.placeholders: list[Any] = [tensor(name) for name in options.feed]
         # The placeholders whose values come from a dataset.
         connected = (c.to_tensor for c in options.tensor_connection)
-        self.from_dataset = {name.partition(":")[0] for name in connected}
+        self.from_dataset: set[str] = {name.partition(":")[0] for name in connected}
         self._own = frozenset(options.feed)
         self._plans = structures.RecentlyUsed()
-        self.native = session._make_callable_from_options(options)
+        self.native: AnyFunction = session._make_callable_from_options(options)
         self._outputs: Any = None
         self.last_feeds: dict[Any, Any] = {}
-        self.data_ended = False
+        self.data_ended: bool = False
 
     def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
         """The feeds of the loop, as a session loop would give them."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import wrapt
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import Guest, Wrapper
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
 from hookbridge.ground.lifecycle.overrides import wants_batches
 
 # Class name -> (reason, way out).
@@ -22,7 +22,7 @@ _REFUSED = {
 class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     """A proxy of the callback, with the methods that only Keras 2 calls."""
 
-    acts_as = "callback"
+    acts_as: ClassVar[Kind] = "callback"
 
     def __init__(self, record: Guest) -> None:
         super().__init__(record.item)

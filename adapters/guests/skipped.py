@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests import any_flavour, roles
-from hookbridge.adapters.guests.record import Guest, Wrapper
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
 
 
 class _Skipped(Wrapper):
@@ -30,7 +30,7 @@ class _Skipped(Wrapper):
 class SkippedHook(_Skipped, tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Takes the place of a hook in a session."""
 
-    acts_as = "hook"
+    acts_as: ClassVar[Kind] = "hook"
 
     def begin(self) -> None:
         self._say_once()
@@ -39,7 +39,7 @@ class SkippedHook(_Skipped, tf.compat.v1.train.SessionRunHook):  # type: ignore[
 class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
     """Takes the place of a hook or callback in `fit`."""
 
-    acts_as = "callback"
+    acts_as: ClassVar[Kind] = "callback"
     # Keras 2: no method reads `logs`, so Keras need not convert them.
     _supports_tf_logs = True
     _chief_worker_only = False

@@ -23,8 +23,6 @@ from hookbridge.ground.protocols import Arguments, Context, Hook, Session
 class ModelValues:
     """The values of a model's variables at a moment; equal to others if all are."""
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
 

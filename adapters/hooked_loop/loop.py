@@ -45,9 +45,9 @@ class HookedLoop:
         self.mode: str | None = None
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
-        self.is_over = False
+        self.is_over: bool = False
         # Whether a hook, and no callback, has ended the training.
-        self.is_stopped = False
+        self.is_stopped: bool = False
         self._is_in_loop = is_running(model)
         self._monitored: Any = None
         self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
@@ -58,7 +58,7 @@ class HookedLoop:
         self._starters = InstanceMethods(
             model, {name: self._starter(name) for name in names}
         )
-        self.host = make_host(self)
+        self.host: LoopHost = make_host(self)
 
     @classmethod
     def open(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:

@@ -12,10 +12,10 @@ from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Hook
+from hookbridge.ground.protocols import Hook, Session
 
 # What a native loop takes for the end of its data.
-END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
+END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeError)
 
 
 class ClusterFailure(Exception):
@@ -35,9 +35,11 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
-        self.after_create_session = hook.after_create_session
+        self.after_create_session: Callable[[Session, Any], None] = (
+            hook.after_create_session
+        )
         self._before_run = hook.before_run
-        self.after_run = hook.after_run
+        self.after_run: Callable[[Any, Any], None] = hook.after_run
         self.request: Any = None  # what it wanted of the last step
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
+from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.ground import compat
 
@@ -58,12 +59,12 @@ class Link:
         self.weights = weights
         self.clone = clone
         self._optimizer = optimizer
-        self.count = counters.count
+        self.count: Callable[..., None] = counters.count
         self._counters = counters
-        self.rates = optimizer.live_rates
+        self.rates: LiveRates = optimizer.live_rates
         self._weights_used = weights.mirrors.touched
         self._rates_used = self.rates.touched
-        self.classes = EagerClasses()
+        self.classes: EagerClasses = EagerClasses()
         self.run: Any = None  # a weak reference to the run, which the run itself sets
 
     @contextlib.contextmanager

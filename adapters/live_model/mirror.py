@@ -38,8 +38,8 @@ class Mirror(watched.Keeper):
             eager.path = variable.op.name
         self._owner = owner
         self._inner = watched.inner(eager)
-        self.is_watched = watched.watch(self._inner, self)
-        self.is_empty = False  # an empty value takes no memory
+        self.is_watched: bool = watched.watch(self._inner, self)
+        self.is_empty: bool = False  # an empty value takes no memory
         if self.is_watched:
             # Nobody sees the empty value: each use fills the variable first.
             self._put(tf.zeros([0], self._inner.dtype))

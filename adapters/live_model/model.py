@@ -69,15 +69,15 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         # Metrics that the validation has and the training does not.
         self._live_test_metrics: list[str] = []
         self.optimizer = optimizer
-        self.live_link = Link(weights, optimizer, counters, clone)
+        self.live_link: Link = Link(weights, optimizer, counters, clone)
         files = ModelFiles(weights, optimizer.live_rates, clone, graph, backups)
-        self.save_weights = files.save_weights
-        self.load_weights = files.load_weights
-        self.save = files.save
+        self.save_weights: Callable[..., None] = files.save_weights
+        self.load_weights: Callable[..., None] = files.load_weights
+        self.save: Callable[..., None] = files.save
         self.stop_training = False  # set by callbacks to end training after this step
         self.history: Any = None
         self.built = True
-        self.metrics_names = list(metrics)
+        self.metrics_names: list[str] = list(metrics)
         self._training_state: Any = None
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None

@@ -53,11 +53,12 @@ class LiveOptimizer:
         self._iterations: Any = None
         self._set_iterations: Any = None
         self._common: Any = None
-        self.name = self._facts[0].name if len(self._facts) == 1 else "Optimizer"
+        is_one = len(self._facts) == 1
+        self.name: str = self._facts[0].name if is_one else "Optimizer"
         self.built = True
         if len(self._facts) > 1:
             # The `TensorBoard` of Keras 3 logs the learning rate of each, by name.
-            self.optimizers = [
+            self.optimizers: list[Any] = [
                 _named(LiveOptimizer, fact.class_name)(rates.only(i), [fact], step)
                 for i, fact in enumerate(self._facts)
             ]

@@ -72,7 +72,7 @@ class LiveRate(watched.Keeper):
         step: Callable[[], int] | None = None,
     ) -> None:
         self.rate = rate
-        self.feeds = OverriddenRates()  # see `LiveRates.feeds`
+        self.feeds: OverriddenRates = OverriddenRates()  # see `LiveRates.feeds`
         self._touched = touched
         self.fed_by_loop: Any = None  # what the loop itself fed in the last step
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype

@@ -25,8 +25,11 @@ class LiveRates:
     ) -> None:
         self._session = session
         self.touched: set[LiveRate] = set()  # those used since the last `push`
-        self.each = [LiveRate(rate, session, self.touched, step) for rate in rates]
-        self.feeds = OverriddenRates()  # shared by all rates of a session
+        self.each: list[LiveRate] = [
+            LiveRate(rate, session, self.touched, step) for rate in rates
+        ]
+        # Shared by all rates of a session.
+        self.feeds: OverriddenRates = OverriddenRates()
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
 

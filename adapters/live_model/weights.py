@@ -55,7 +55,7 @@ class LiveLayer(WeightsView):
 
     def __init__(self, name: str, weights: LiveWeights) -> None:
         self.name = name
-        self.trainable = bool(weights.trainable)
+        self.trainable: bool = bool(weights.trainable)
         self._live_weights = weights
 
     def __getattr__(self, name: str) -> Any:
@@ -82,11 +82,12 @@ class LiveWeights:
         order: Sequence[Any] | None = None,
         shared: mirrors.Mirrors | None = None,
     ) -> None:
-        self.trainable = list(trainable)
-        self.others = list(others)
-        self.all = list(order) if order is not None else [*trainable, *others]
+        self.trainable: list[Any] = list(trainable)
+        self.others: list[Any] = list(others)
+        in_order = [*trainable, *others] if order is None else order
+        self.all: list[Any] = list(in_order)
         self._session = session
-        self.mirrors = shared or mirrors.Mirrors(session)
+        self.mirrors: mirrors.Mirrors = shared or mirrors.Mirrors(session)
 
     def session(self) -> Any:
         """The raw session."""

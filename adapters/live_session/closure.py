@@ -28,16 +28,16 @@ class Closure:
         ops = _reached(roots, fed, graph.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
-        self.step_tensors = {t.op.name for _, t in inputs} & step_ops
+        self.step_tensors: set[str] = {t.op.name for _, t in inputs} & step_ops
         self.step_tensors |= {op.name for op in roots} & step_ops
         names = {op.name for op in ops}
-        self.handles = names & handles  # names of the variable handles
+        self.handles: set[str] = names & handles  # names of the variable handles
         # Those of the handles that some op may write to.
-        self.written = handles & {
+        self.written: set[str] = handles & {
             t.op.name for op, t in inputs if op.type not in READ_OPS
         }
-        self.iterators = {op.name for op in ops if op.type == ONE_SHOT}
-        self.runs_step = step_op_name in names
+        self.iterators: set[str] = {op.name for op in ops if op.type == ONE_SHOT}
+        self.runs_step: bool = step_op_name in names
         self.before: list[Any] = []  # ops that depend on no tensor of the step
         self.after: list[Any] = []  # ops that do, directly or through other ops
         step = {*step_ops, step_op_name}

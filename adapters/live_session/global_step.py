@@ -71,8 +71,8 @@ class GlobalStep:
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self.value = _count(model)
-        self.variable = _VARIABLES.get(model) or _variable()
+        self.value: int = _count(model)
+        self.variable: ModelVariable = _VARIABLES.get(model) or _variable()
         _VARIABLES[model] = self.variable
         self._pushed: int | None = None
 

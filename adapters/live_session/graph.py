@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -46,14 +46,17 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         super().__init__()
         self.names = names
         self._variables = GraphVariables(self, [global_step, *variables])
-        self.handles = self._variables.handles  # by their placeholders
+        # By their placeholders.
+        self.handles: dict[str, ModelVariable] = self._variables.handles
         # The variable whose value a tensor is, or None.
-        self.variable_of = self._variables.of_value
+        self.variable_of: Callable[[Any], ModelVariable | None] = (
+            self._variables.of_value
+        )
         names.rates = [f"{name}:0" for name in self._variables.names_of(other_rates)]
         # Values by the names of handles: the name `<variable>:0` means the value.
-        self.values = self._variables.values
+        self.values: dict[str, Any] = self._variables.values
         # Which tensor the initializer of a variable assigns.
-        self.self_assigns = self._variables.self_assigns
+        self.self_assigns: dict[str, str] = self._variables.self_assigns
         self.step_tensors: dict[str, StepTensor] = {}  # by their placeholders
         self.tapped: dict[str, str] = {}  # keys of those that each step has to return
         self.learning_rate_name: str | None = None  # of the tensor that hooks feed
@@ -68,19 +71,19 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 copy = step.read_value() + 0
             self.add_to_collection(compat.private("global_step_read_key"), copy)
             read = compat.private("global_step_read")()
-            self.global_step_tensors = frozenset(
+            self.global_step_tensors: frozenset[str] = frozenset(
                 t.name for t in (read, step._graph_element)
             )
-            self.global_step_name = step.handle.op.name
+            self.global_step_name: str = step.handle.op.name
             for variable in variables:
                 if variable.eager is learning_rate:
                     rate = self._variables.make(variable)
                     self.learning_rate_name = v1.placeholder_with_default(
                         rate.read_value(), [], name="learning_rate"
                     ).name
-            self.step_op = tf.no_op(name="train_step")
+            self.step_op: Any = tf.no_op(name="train_step")
         # What a session loop would fetch in each step.
-        self.loop_fetches = {
+        self.loop_fetches: dict[str, Any] = {
             name: self._add_placeholder(item, _LOOP + _NOT_IN_NAMES.sub("_", name))
             for name, item in names.loop_tensors()
         }

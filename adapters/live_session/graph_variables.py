@@ -21,7 +21,7 @@ from hookbridge.ground import compat
 v1 = tf.compat.v1
 
 # The collections that hold variables.
-COLLECTIONS = (
+COLLECTIONS: tuple[str, ...] = (
     v1.GraphKeys.GLOBAL_VARIABLES,
     v1.GraphKeys.TRAINABLE_VARIABLES,
     v1.GraphKeys.LOCAL_VARIABLES,
@@ -44,7 +44,7 @@ class GraphVariables:
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
         self._by_value: dict[str, ModelVariable] = {}
-        self.are_made = False  # whether all are in the graph and its collections
+        self.are_made: bool = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
         """What a checkpoint holds: `{name: variable}` of all that are not local."""

@@ -64,12 +64,13 @@ class ImportedOps:
         outputs: Iterable[str],
         resources: SessionResources,
     ) -> None:
-        self.is_empty = not ops
+        self.is_empty: bool = not ops
         self._names = {op.name for op in ops}
         self._outputs = [name for name in outputs if name.split(":")[0] in self._names]
         self._inputs = {t.name for op in ops for t in op.inputs} - {
             t.name for op in ops for t in op.outputs
         }
+        self.has_resources: bool
         self._graph_def, self.has_resources = _graph_def(graph, ops, resources)
         # Control inputs from outside the part are dropped: those ops run before it, as
         # a function runs stateful ops in the order in which they were built.

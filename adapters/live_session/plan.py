@@ -13,6 +13,7 @@ from hookbridge.adapters.live_session.feeds import check_fetch, mapper_of
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.variables import ModelVariable
 
 
 class Plan:
@@ -33,16 +34,20 @@ class Plan:
         steps = graph.global_step_tensors - self._fed
         # The session knows the global step, so fetching it runs nothing.
         needed = [f for f in self._fetches if f.name not in steps]
-        self.program = SessionProgram(graph, needed, feeds, resources)
+        self.program: SessionProgram = SessionProgram(graph, needed, feeds, resources)
         closure = self.program.closure
         graph.tap(*closure.step_tensors)
-        self.reads_step = graph.global_step_name in closure.handles
-        self.writes_step = graph.global_step_name in closure.written
-        self.written = [graph.handles[name] for name in sorted(closure.written)]
+        self.reads_step: bool = graph.global_step_name in closure.handles
+        self.writes_step: bool = graph.global_step_name in closure.written
+        self.written: list[ModelVariable] = [
+            graph.handles[name] for name in sorted(closure.written)
+        ]
         used = [graph.handles[name] for name in sorted(closure.handles)]
-        self.aggregated = [variable for variable in used if variable.is_aggregated]
+        self.aggregated: list[ModelVariable] = [
+            variable for variable in used if variable.is_aggregated
+        ]
         # Whether it runs a step and needs no work on variables around it.
-        self.is_plain_step = (
+        self.is_plain_step: bool = (
             closure.runs_step
             and not feeds
             and not self.reads_step

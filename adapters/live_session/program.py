@@ -36,12 +36,15 @@ class SessionProgram:
     ) -> None:
         self.graph = graph
         self._resources = resources
-        self.feeds = list(feeds)
-        self.fed = frozenset(t.name for t in feeds)
+        self.feeds: list[Any] = list(feeds)
+        self.fed: frozenset[str] = frozenset(t.name for t in feeds)
         fetched = [f for f in fetches if f.name not in self.fed]
-        self.tensors = [f for f in fetched if not isinstance(f, tf.Operation)]
+        self.tensors: list[Any] = [
+            f for f in fetched if not isinstance(f, tf.Operation)
+        ]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
-        closure = self.closure = Closure(graph, roots, self.fed)
+        closure = Closure(graph, roots, self.fed)
+        self.closure: Closure = closure
         outputs = dict.fromkeys(
             [*(t.name for t in self.tensors), *(op.name for op in roots)]
         )
@@ -52,8 +55,8 @@ class SessionProgram:
         self._concrete: Any = None
         # Whether it uses variables, queues and so on of hooks. They end with the
         # session, and so do its functions.
-        self.own_functions = RecentlyUsed()
-        self.is_of_session = bool(
+        self.own_functions: RecentlyUsed = RecentlyUsed()
+        self.is_of_session: bool = bool(
             closure.iterators or self._before.has_resources or self._after.has_resources
         )
 

@@ -56,7 +56,9 @@ class ClusterStep(StepPart):
         self._members = 0
         self._has_outputs = False
         self._graph = graph
-        self.events = EventQueue(self._guard, self._load, connected_workers())
+        self.events: EventQueue = EventQueue(
+            self._guard, self._load, connected_workers()
+        )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
         self._patches.enter_context(cached_reads(model))

@@ -56,7 +56,7 @@ class EventQueue:
         self._scheduled = 0
         self._latest: Any = None
         self._is_delivering = False
-        self.max_lag = self._default
+        self.max_lag: int = self._default
         self.stop_asked = False
         self.last_logs: Any = None
 

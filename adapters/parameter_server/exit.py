@@ -22,7 +22,7 @@ class Preemption:
     """Set by the preemption signal: the running fit stops after the current step."""
 
     def __init__(self) -> None:
-        self.gave_up = False
+        self.gave_up: bool = False
         self._lost: Exception | None = None
         self._since: float | None = None
 

@@ -18,6 +18,7 @@ from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.live_session.imported_ops import compiled
+from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
 from hookbridge.ground.protocols import AnyFunction, Arguments
@@ -32,7 +33,7 @@ class ScheduledStep:
         model = source.model
         self._source = source
         self._model = model
-        self.names = names_for(model)
+        self.names: StepNames = names_for(model)
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
         self._untapped: Any = None

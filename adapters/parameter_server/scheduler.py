@@ -53,11 +53,11 @@ class Scheduler:
         self._eager_mode = compat.private("eager_mode")
         self._halves = RecentlyUsed()  # programs as `SplitProgram`
         self._session: ClusterSession | None = None
-        self.in_flight = StepsInFlight(model)
+        self.in_flight: StepsInFlight = StepsInFlight(model)
         self.outputs: Any = None  # what Keras gets for the step that was scheduled
         # A step scheduled earlier whose events are being delivered now, or None.
         self.present: StepValue | None = None
-        self.data_ended = False
+        self.data_ended: bool = False
 
     def prepare(self, step: ScheduledStep, args: Arguments) -> None:
         """Takes what the native loop passes to its step."""

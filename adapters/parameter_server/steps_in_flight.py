@@ -24,9 +24,9 @@ class StepsInFlight:
         self._eager_mode = compat.private("eager_mode")
         self._results_known = False  # whether metrics were computed here before
         self._first_error: BaseException | None = None
-        self.count = 0
-        self.delivered = 0
-        self.is_broken = False
+        self.count: int = 0
+        self.delivered: int = 0
+        self.is_broken: bool = False
         # A step that hangs must not hold up a process that was asked to end.
         self._join = InstanceMethods(self._coordinator, {"join": self._patient_join})
         self._join.install()

@@ -29,7 +29,7 @@ class StepFetch:
         self._counted = counted
         self._others = [s.key for s in others]
         tensors = [] if vector is None else [vector]
-        self.arguments = tf.compat.v1.train.SessionRunArgs(
+        self.arguments: Any = tf.compat.v1.train.SessionRunArgs(
             [*tensors, *(s.tensor for s in others)]
         )
 

@@ -23,11 +23,11 @@ class StepCounter:
         self._steps = steps
         self._session: Any = None
         self._member: Any = None
-        self.exact = False  # whether it is counted
+        self.exact: bool = False  # whether it is counted
         # Whether a run that is no step of the loop may have moved it: one through the
         # raw session (`MonitoredSession.run_step_fn` and hooks have it), which no hook
         # sees, or one that failed.
-        self.stale = False
+        self.stale: bool = False
 
     def bind(self, session: Any, member: Any) -> None:
         """Follows a session; `member` is a key in the fetches of the loop's steps."""

@@ -31,9 +31,9 @@ class Step:
     __slots__ = ("adds", "ops", "tail")
 
     def __init__(self, tail: Any, ops: frozenset[Any], adds: int | None = None) -> None:
-        self.tail = tail  # after this op the counter has its new value
-        self.ops = ops  # every op that the fetches need
-        self.adds = adds  # to the counter, if the graph alone tells it
+        self.tail: Any = tail  # after this op the counter has its new value
+        self.ops: frozenset[Any] = ops  # every op that the fetches need
+        self.adds: int | None = adds  # to the counter, if the graph alone tells it
 
 
 class Run(NamedTuple):
@@ -57,10 +57,11 @@ class StepGraph:
         if counter is not None:
             self._writers = step_movers.find_writers(graph, counter)
             self.movers = step_movers.find_movers(graph, counter, self._writers)
-        self.pushes = [op for op in ops if op.type in _PUSHES]
-        self.applies = [op for op in ops if graph_ops.is_apply(op)]
+        self.pushes: list[Any] = [op for op in ops if op.type in _PUSHES]
+        self.applies: list[Any] = [op for op in ops if graph_ops.is_apply(op)]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
-        self.updates = [*self.applies, *step_movers.find_accumulations(graph, counter)]
+        accumulations = step_movers.find_accumulations(graph, counter)
+        self.updates: list[Any] = [*self.applies, *accumulations]
         self._known = RecentlyUsed()  # what runs are, by the keys of their fetches
 
     @property

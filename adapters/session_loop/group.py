@@ -26,7 +26,7 @@ class CallbackGroup:
     """
 
     def __init__(self, config: SessionConfig) -> None:
-        self.config = config
+        self.config: SessionConfig = config
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import wrapt
 
-from hookbridge.adapters.guests.record import Guest, Wrapper
+from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
 from hookbridge.adapters.session_graph.steps import steps_of
 
 
 class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     """A proxy of a hook: a run that is no step does not call it."""
 
-    acts_as = "hook"
+    acts_as: ClassVar[Kind] = "hook"
 
     def __init__(self, record: Guest) -> None:
         super().__init__(record.item)

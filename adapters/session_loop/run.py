@@ -42,9 +42,9 @@ class SessionRun:
         self.called: list[Any] = []  # the callbacks that this process calls
         self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None  # the raw session, or None before there is one
-        self.step = 0  # the global step as far as it is known
-        self.started = False
-        self.finished = False
+        self.step: int = 0  # the global step as far as it is known
+        self.started: bool = False
+        self.finished: bool = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}

@@ -57,7 +57,7 @@ class TrainRun(SessionRun):
         )
         self._plan = FetchPlan(counter, sources, steps)
         self._validation = ValidationRun(self)
-        self.metrics = [s.key for s in sources if s.key != log_sources.SIZE]
+        self.metrics: list[str] = [s.key for s in sources if s.key != log_sources.SIZE]
         if "loss" not in self.metrics:
             monitors.warn_without_loss(config)
         self._rates = learning_rate.find(graph, config.learning_rate)

@@ -17,16 +17,16 @@ class EpochClock:
 
     def __init__(self, steps_per_epoch: int | None) -> None:
         self._length = steps_per_epoch
-        self.number = 0  # of the present epoch
+        self.number: int = 0  # of the present epoch
         # The global step at which the epoch begins, even if this run entered it later.
-        self.start = 0
+        self.start: int = 0
         # The global step at which it is over; infinity if it is endless.
         self.stop: float = math.inf
-        self.is_open = False  # whether it has begun and not ended
-        self.batches = 0  # how many of its steps had events so far
+        self.is_open: bool = False  # whether it has begun and not ended
+        self.batches: int = 0  # how many of its steps had events so far
         # An epoch and the step at which it began: epochs are counted from there. It
         # moves when the data ends within an epoch.
-        self.origin = (0, 0)
+        self.origin: tuple[int, int] = (0, 0)
 
     def number_of(self, step: int) -> int:
         """The epoch that a step belongs to."""
@@ -81,8 +81,8 @@ class TrainingEpochs:
         deliver: Callable[..., None],
         validate: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self.clock = EpochClock(steps_per_epoch)
-        self.logs = EpochLogs(sources)
+        self.clock: EpochClock = EpochClock(steps_per_epoch)
+        self.logs: EpochLogs = EpochLogs(sources)
         self.last_logs: dict[str, Any] = {}  # what the last `on_epoch_end` reported
         self._length = steps_per_epoch
         self._rates = rates

@@ -241,7 +241,7 @@ class RunState:
         self, graph: Any, checkpoint_dir: str | None, run: Any, callbacks: Sequence[Any]
     ) -> None:
         self.run = run  # a `TrainRun`
-        self.part = Part(callbacks, lambda: run.loop_state().document())
+        self.part: Part = Part(callbacks, lambda: run.loop_state().document())
         self.backups: list[Backup] = []
         self.is_ready = False  # whether they go on in the present session
         self.is_over = False  # whether they had `on_train_end`

@@ -90,9 +90,12 @@ class Saved:
     """The state that was found beside a checkpoint."""
 
     def __init__(self, file: Document, callbacks: Sequence[Any], path: str) -> None:
-        self.step, self._entries, self.loops = file
+        self.step: int = file.step
+        self._entries = file.entries
+        self.loops: Sequence[Any] = file.loops
         self.path = path
-        self.at = (os.path.dirname(path), file.step)  # its directory and the step
+        # Its directory and the step.
+        self.at: tuple[str, int] = (os.path.dirname(path), file.step)
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
             [identity.of(c) for c in callbacks], [e.identity for e in self._entries]

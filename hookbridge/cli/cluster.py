@@ -42,7 +42,7 @@ FIELDS = {
 # Flags of a local cluster that have no use elsewhere.
 LOCAL = ("chief", "tf1_flags", "group_stop", "log_dir")
 # --to -> the flags that have no use there, and why.
-UNUSED = {
+UNUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "local": (("name", "image", "volume"), "only a job elsewhere has it"),
     "tfjob": (LOCAL, "a TFJob has no place for it"),
     "jobset": (LOCAL, "a JobSet has no place for it"),

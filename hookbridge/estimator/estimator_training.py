@@ -169,8 +169,8 @@ def _run_as_client(
 
 
 # The package calls them as `(estimator, function, hooks)`.
-estimator_train = functools.partial(_run_as_client, "train")
-estimator_evaluate = functools.partial(_run_as_client, "eval")
+estimator_train: Callable[..., Any] = functools.partial(_run_as_client, "train")
+estimator_evaluate: Callable[..., Any] = functools.partial(_run_as_client, "eval")
 
 
 def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -> None:

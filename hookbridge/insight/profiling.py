@@ -59,7 +59,7 @@ class Profile:
     """
 
     def __init__(self, guests: Any) -> None:
-        self.timings = Timings()
+        self.timings: Timings = Timings()
         self._guests: list[Guest] = []
         self._covered: list[InstanceMethods] = []
         self._followed: list[Any] = []

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import AnyFunction
 
 
 class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
@@ -28,7 +29,7 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
         return self.initializer
 
 
-def _of_mapping(name: str) -> Any:
+def _of_mapping(name: str) -> AnyFunction:
     """A function of `tf.contrib.lookup` whose first argument was called `mapping`."""
 
     def table(mapping: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,5 +38,7 @@ def _of_mapping(name: str) -> Any:
     return table
 
 
-index_table_from_tensor = _of_mapping("index_table_from_tensor")
-index_to_string_table_from_tensor = _of_mapping("index_to_string_table_from_tensor")
+index_table_from_tensor: AnyFunction = _of_mapping("index_table_from_tensor")
+index_to_string_table_from_tensor: AnyFunction = _of_mapping(
+    "index_to_string_table_from_tensor"
+)

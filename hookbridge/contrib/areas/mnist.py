@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import gzip
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +17,12 @@ TEST_IMAGES = "t10k-images-idx3-ubyte"
 TEST_LABELS = "t10k-labels-idx1-ubyte"
 
 
-Datasets = collections.namedtuple("Datasets", "train validation test")
+class Datasets(NamedTuple):
+    """The three parts of MNIST."""
+
+    train: DataSet
+    validation: DataSet
+    test: DataSet
 
 
 class DataSet:
@@ -41,9 +45,10 @@ class DataSet:
             images = images.reshape(images.shape[0], -1)
         if tf.as_dtype(dtype) == tf.float32:
             images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
-        self.images, self.labels = images, labels
-        self.num_examples = len(images)
-        self.epochs_completed = 0
+        self.images: Any = images
+        self.labels: Any = labels
+        self.num_examples: int = len(images)
+        self.epochs_completed: int = 0
         self._place = 0
 
     def next_batch(

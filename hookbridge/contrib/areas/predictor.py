@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -11,17 +12,21 @@ class Predictor:
     """Calls the tensors of a graph by the names of a signature."""
 
     def __init__(self, graph: Any, session: Any, signature: Any) -> None:
-        self.graph, self.session = graph, session
-        self.feed_tensors, self.fetch_tensors = (
-            {key: graph.get_tensor_by_name(info.name) for key, info in infos.items()}
-            for infos in (signature.inputs, signature.outputs)
-        )
+        self.graph: Any = graph
+        self.session: Any = session
+        self.feed_tensors: dict[str, Any] = _tensors(graph, signature.inputs)
+        self.fetch_tensors: dict[str, Any] = _tensors(graph, signature.outputs)
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
         """The outputs for some inputs; an input that is left out is not fed."""
         feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
         outputs: dict[str, Any] = self.session.run(self.fetch_tensors, feeds)
         return outputs
+
+
+def _tensors(graph: Any, infos: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors of one side of a signature, by their names there."""
+    return {key: graph.get_tensor_by_name(info.name) for key, info in infos.items()}
 
 
 def from_saved_model(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge.insight.reference.files import RecordedStep, Recording, norm
-from hookbridge.insight.reference.matching import match
+from hookbridge.insight.reference.matching import Matching, match
 
 # The layers in the order in which causes come, and the tolerance of each in the first
 # step, as a multiple of the loss's.
@@ -82,21 +82,24 @@ class Pairing:
         names: Mapping[str, str],
         tolerance: float | None,
     ) -> None:
-        self.ours, self.theirs = ours, theirs
+        self.ours: Recording = ours
+        self.theirs: Recording = theirs
         kinds = ("weight", "state", "counter")
         mine, others = ours.shapes(*kinds), theirs.shapes(*kinds)
         batches = [_batch_shapes(each) for each in (ours, theirs)]
         of_batch = {n: c for n, c in names.items() if n in batches[0]}
         rest = {n: c for n, c in names.items() if n not in batches[0]}
-        self.variables = match(mine, others, rest)
-        self.batch = match(batches[0], batches[1], of_batch)
-        self.steps = list(zip(ours.steps, theirs.steps, strict=False))
+        self.variables: Matching = match(mine, others, rest)
+        self.batch: Matching = match(batches[0], batches[1], of_batch)
+        self.steps: list[tuple[RecordedStep, RecordedStep]] = list(
+            zip(ours.steps, theirs.steps, strict=False)
+        )
         self._initial = ours.initial, theirs.initial
         types = {v["dtype"] for r in (ours, theirs) for v in r.variables.values()}
         real = [np.dtype(t) for t in types if np.dtype(t).kind == "f"]
         self._unit = max((float(np.finfo(t).eps) for t in real), default=1.2e-7)
         self._loss_tolerance = tolerance or _UNITS * self._unit
-        self.noisy = self._noise()
+        self.noisy: frozenset[str] = self._noise()
 
     def _noise(self) -> frozenset[str]:
         """Weights whose first gradient is rounding: what Adam makes of it is chance."""

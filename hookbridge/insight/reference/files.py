@@ -69,7 +69,7 @@ class Writer:
         self._limit, self._written = max_megabytes * MEGABYTE, 0
         self._last: dict[str, Any] = {}
         self._kept = True  # whether the last step's variables are in a file
-        self.steps = 0
+        self.steps: int = 0
 
     def begin(self, variables: Arrays, kinds: Mapping[str, str]) -> None:
         """Writes the variables before the first step."""
@@ -168,7 +168,7 @@ class RecordedStep:
     def __init__(self, folder: Path, line: Mapping[str, Any]) -> None:
         self._file = folder / ARRAYS / f"{line['step']}.npz"
         self.line = line
-        self.number = int(line["step"])
+        self.number: int = int(line["step"])
 
     @property
     def loss(self) -> float | None:
@@ -198,11 +198,13 @@ class Recording:
     """
 
     def __init__(self, directory: Any) -> None:
-        folder = self.folder = Path(path("directory", directory, "a folder"))
+        folder = Path(path("directory", directory, "a folder"))
+        self.folder: Path = folder
         try:
-            self.header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+            header = (folder / HEADER).read_text(encoding="utf-8")
+            self.header: dict[str, Any] = json.loads(header)
             lines = (folder / STEPS).read_text(encoding="utf-8")
-            self.steps = [
+            self.steps: list[RecordedStep] = [
                 RecordedStep(folder, json.loads(line)) for line in lines.splitlines()
             ]
             if self.header["format"] != FORMAT:

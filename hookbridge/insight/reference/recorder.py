@@ -85,7 +85,12 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     options: Mapping[str, Any] = {}
     # What `fit` has to know before it traces its step: a second trace of the step would
     # draw other random numbers.
-    fetched = ("loss:0", "gradients/:0", "batch/:0", "learning_rate:0")
+    fetched: tuple[str, ...] = (
+        "loss:0",
+        "gradients/:0",
+        "batch/:0",
+        "learning_rate:0",
+    )
 
     def __init__(self, directory: str, steps: int, then_stop: bool) -> None:
         self._directory = directory

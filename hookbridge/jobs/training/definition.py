@@ -53,7 +53,7 @@ class ModelDefinition:
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:
         self._model_dir = model_dir
-        self.path = str(module.__file__)
+        self.path: str = str(module.__file__)
         self.module = module
         FileText(self.path).check_names(_NAMES)
         self.model_fn: Callable[..., Any] | None = None

@@ -32,8 +32,8 @@ class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook that counts the steps, in every loop."""
 
     def __init__(self) -> None:
-        self.steps = 0
-        self.preempted = False
+        self.steps: int = 0
+        self.preempted: bool = False
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Counts a step, and ends the training after it if SIGTERM came."""

@@ -118,7 +118,7 @@ class Names:
         self._top = Scope()
         self._roots: dict[ast.Name, Scope] = {}
         self._walk(tree, self._top)
-        self.bound = {
+        self.bound: dict[str, str] = {
             name: value
             for name in self._top.imported
             if (value := self._top.value(name)) is not None
@@ -126,11 +126,12 @@ class Names:
         self._statements = tree.body
         self.add_aliases()
         # The names among them that this module binds itself.
-        self.bound_here = frozenset(self.bound)
+        self.bound_here: frozenset[str] = frozenset(self.bound)
         # The dotted names that the module assigns to, such as `tensorflow.model`.
         stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
         attributes = (n for n in stored if isinstance(n, ast.Attribute))
-        self.written = frozenset(filter(None, map(self.raw, attributes)))
+        written = filter(None, map(self.raw, attributes))
+        self.written: frozenset[str] = frozenset(written)
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
         """Notes what each statement below a node binds, and the scope of each name."""

@@ -52,15 +52,18 @@ class Module:
         encoding: str = "utf-8",
         notebook: Notebook | None = None,
     ) -> None:
-        self.text, self.file = text, file
-        self.content, self.encoding, self.notebook = content, encoding, notebook
+        self.text: str = text
+        self.file: str = file
+        self.content: bytes = content
+        self.encoding: str = encoding
+        self.notebook: Notebook | None = notebook
         with warnings.catch_warnings():
             # Old code has escapes in strings that newer Pythons warn of.
             warnings.simplefilter("ignore")
-            self.tree = ast.parse(text)
+            self.tree: ast.Module = ast.parse(text)
         # All nodes of the tree; a node comes before the nodes inside it.
-        self.nodes = tuple(ast.walk(self.tree))
-        self.names = Names(self.tree, self.nodes, self.package)
+        self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(self.tree))
+        self.names: Names = Names(self.tree, self.nodes, self.package)
 
     @functools.cached_property
     def path(self) -> str:

@@ -113,7 +113,8 @@ class Programs:
         modules: Sequence[Module],
         roots: Callable[[Module], Sequence[str]] = lambda m: folders_above(m.file),
     ) -> None:
-        self.given, self.modules = list(modules), list(modules)
+        self.given: list[Module] = list(modules)
+        self.modules: list[Module] = list(modules)
         self._roots = roots
         # What the modules put into `sys.path` holds for all of them.
         self._added: dict[str, None] = {}

@@ -84,5 +84,5 @@ class Answers:
 
 
 # Each rewritten file imports one of these under the name `statements.HELPER`.
-old = Answers(old=True)
-new = Answers(old=False)
+old: Answers = Answers(old=True)
+new: Answers = Answers(old=False)

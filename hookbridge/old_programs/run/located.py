@@ -142,7 +142,7 @@ class OwnCode:
     """
 
     def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:
-        self.folder = os.path.realpath(folder)
+        self.folder: str = os.path.realpath(folder)
         self._old_libraries = old_libraries
         paths = sysconfig.get_paths()
         places = [paths[name] for name in ("stdlib", "platstdlib", "purelib")]

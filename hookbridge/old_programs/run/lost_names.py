@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import collections
 import importlib
 import importlib.util
 import inspect
 import sys
 import types
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2
@@ -19,8 +18,16 @@ from hookbridge.ground.patching import InstanceMethods
 from hookbridge.old_programs.names.removed import removed
 from hookbridge.old_programs.run import lost_pictures
 
-# What `inspect.getargspec` returned until Python 3.11.
-ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
+
+class ArgSpec(NamedTuple):
+    """What `inspect.getargspec` returned until Python 3.11."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
 # Libraries whose lost names are given back to every program: others ask for them, too.
 _ALWAYS = ("Python", "NumPy")
 

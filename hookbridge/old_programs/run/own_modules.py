@@ -39,8 +39,8 @@ class Program:
         self._evidence = dict(evidence)
         # The files that the main file imports, in whatever folder they are.
         self._read = set(map(os.path.realpath, evidence))
-        self.world = worlds.decide(list(self._evidence.values()), launch)
-        self.entered = False
+        self.world: worlds.World = worlds.decide(list(self._evidence.values()), launch)
+        self.entered: bool = False
         self._joiner: Joiner | None = None
 
     @property

@@ -39,8 +39,8 @@ class Guests:
     def __init__(
         self, modules: Iterable[Module], others: Mapping[str, str] | None = None
     ) -> None:
-        self.kinds = dict(others or {})
-        self.classes = [
+        self.kinds: dict[str, str] = dict(others or {})
+        self.classes: list[tuple[Module, ast.ClassDef]] = [
             (module, node)
             for module in modules
             for node in module.nodes

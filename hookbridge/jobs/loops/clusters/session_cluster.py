@@ -85,7 +85,7 @@ class SessionCluster:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed, there is no
             parameter server or no chief, or this task neither trains nor serves.
         """
-        self.config = ClusterConfig.of(config)
+        self.config: ClusterConfig = ClusterConfig.of(config)
         check_roles(self.config)
         fail_fast()
         exit_codes.use_for_errors()

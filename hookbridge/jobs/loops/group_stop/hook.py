@@ -51,7 +51,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._config = ClusterConfig.of(config)
         self._joins = self._leaves = True
         fail_fast()
-        self.group = GroupStop(self._config)
+        self.group: GroupStop = GroupStop(self._config)
 
     def begin(self) -> None:
         """Joins the job and, on a worker, waits for the chief."""

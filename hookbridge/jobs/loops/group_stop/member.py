@@ -50,22 +50,24 @@ class GroupStop:
         start_secs: float = START_SECS,
     ) -> None:
         self.config = config
-        self.lost_secs = seconds("lost_secs", lost_secs)
-        self.name = f"{config.task_type} {config.task_index}"
+        self.lost_secs: float = seconds("lost_secs", lost_secs)
+        self.name: str = f"{config.task_type} {config.task_index}"
         # Why the job was stopped, with the task that asked, and this process's code.
         self.reason: str | None = None
-        self.code = exit_codes.DONE
+        self.code: int = exit_codes.DONE
         # A task that this process needs is gone; the main thread raises it.
         self.error: errors.ClusterError | None = None
-        self.failed = False  # an error of this process, not the effect of a stop
-        self.step = StepWatch()
+        # An error of this process, not the effect of a stop.
+        self.failed: bool = False
+        self.step: StepWatch = StepWatch()
         # Tells how the job has ended without this process, if it seems so.
         self.over_with: Callable[[], Ending | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
         self._stopped = threading.Event()
-        self.over = threading.Event()  # set when the main thread needs no more help
+        # Set when the main thread needs no more help.
+        self.over: threading.Event = threading.Event()
 
     @property
     def stopped(self) -> bool:

@@ -25,7 +25,7 @@ class StepWatch:
 
     def __init__(self) -> None:
         self.began: float | None = None
-        self.interrupted = False
+        self.interrupted: bool = False
         # Releases one worker that waits in `SyncReplicasOptimizer`.
         self.let_one_through: Callable[[], None] | None = None
         # Ends any other step; None if steps must not be ended.

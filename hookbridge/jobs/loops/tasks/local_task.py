@@ -23,11 +23,11 @@ class LocalTask:
     def __init__(
         self, job: str, command: Sequence[str], environment: Mapping[str, str]
     ) -> None:
-        self.serves = job == "ps"
-        self.is_empty = False
+        self.serves: bool = job == "ps"
+        self.is_empty: bool = False
         mine = ("TF_CONFIG", GROUP_STOP)
         inherited = {name: v for name, v in os.environ.items() if name not in mine}
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
             env={**inherited, "PYTHONUNBUFFERED": "1", **environment},
             stdin=subprocess.DEVNULL,

@@ -57,8 +57,9 @@ class Evaluation:
                 "The validation input never ends; expected one pass over the data. "
                 "Leave out `.repeat()` or add `.take(number_of_batches)`."
             )
-        self.num_batches = None if batches == tf.data.UNKNOWN_CARDINALITY else batches
-        self.metric_names = tuple(values)
+        is_unknown = batches == tf.data.UNKNOWN_CARDINALITY
+        self.num_batches: int | None = None if is_unknown else batches
+        self.metric_names: tuple[str, ...] = tuple(values)
         self._initializer = iterator.initializer
         self._fetches = (values, size)
 

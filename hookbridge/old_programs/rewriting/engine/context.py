@@ -45,14 +45,17 @@ class Context:
         findings: Sequence[Finding],
         codes: frozenset[str],
     ) -> None:
-        self.module, self.place, self.target = module, place, target
-        self.findings, self.codes = findings, codes
-        self.text = module.text
-        self.parents = {
+        self.module: Module = module
+        self.place: Place = place
+        self.target: Target = target
+        self.findings: Sequence[Finding] = findings
+        self.codes: frozenset[str] = codes
+        self.text: str = module.text
+        self.parents: dict[ast.AST, ast.AST] = {
             child: node for node in module.nodes for child in ast.iter_child_nodes(node)
         }
-        self.imports = NeededImports(module, place.own)
-        self.guests = Guests([module], guests)
+        self.imports: NeededImports = NeededImports(module, place.own)
+        self.guests: Guests = Guests([module], guests)
         self.is_v1 = False
         self.kept: set[str] = set()
         self.edits: list[Edit] = []

@@ -28,7 +28,7 @@ class NeededImports:
 
     def __init__(self, module: Module, own: Collection[str]) -> None:
         names = module.names
-        self.bound = {
+        self.bound: dict[str, str] = {
             name: value
             for name, value in names.bound.items()
             if name in names.bound_here and name not in names.aliases
