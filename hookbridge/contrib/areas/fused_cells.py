@@ -36,7 +36,7 @@ class LSTMBlockFusedCell(LSTMBlockCell):
     def __init__(self, *args: Any, name: str = "lstm_fused_cell", **named: Any) -> None:
         super().__init__(*args, name=name, **named)
 
-    num_units = property(operator.attrgetter("_num_units"))
+    num_units: property = property(operator.attrgetter("_num_units"))
 
     def __call__(
         self,

@@ -18,7 +18,7 @@ class Helper:
     state)`.
     """
 
-    batch_size = property(operator.attrgetter("_batch_size"))
+    batch_size: property = property(operator.attrgetter("_batch_size"))
     sample_ids_shape: Any = tf.TensorShape([])
     sample_ids_dtype: Any = tf.int32
 
@@ -45,8 +45,8 @@ class TrainingHelper(Helper):
             )
             self._batch_size = tf.size(self._sequence_length)
 
-    inputs = property(operator.attrgetter("_inputs"))
-    sequence_length = property(operator.attrgetter("_sequence_length"))
+    inputs: property = property(operator.attrgetter("_inputs"))
+    sequence_length: property = property(operator.attrgetter("_sequence_length"))
 
     def initialize(self, name: str | None = None) -> Any:
         return self._at(0)

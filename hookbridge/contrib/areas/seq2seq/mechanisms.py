@@ -48,13 +48,13 @@ class AttentionMechanism:
         self._score_mask_value = tf.cast(least, self._keys.dtype)
         self._batch_size, self._alignments_size, *_ = dimensions(self._keys)
 
-    memory_layer = property(operator.attrgetter("_memory_layer"))
-    query_layer = property(operator.attrgetter("_query_layer"))
-    values = property(operator.attrgetter("_values"))
-    keys = property(operator.attrgetter("_keys"))
-    batch_size = property(operator.attrgetter("_batch_size"))
-    alignments_size = property(operator.attrgetter("_alignments_size"))
-    state_size = property(operator.attrgetter("_alignments_size"))
+    memory_layer: property = property(operator.attrgetter("_memory_layer"))
+    query_layer: property = property(operator.attrgetter("_query_layer"))
+    values: property = property(operator.attrgetter("_values"))
+    keys: property = property(operator.attrgetter("_keys"))
+    batch_size: property = property(operator.attrgetter("_batch_size"))
+    alignments_size: property = property(operator.attrgetter("_alignments_size"))
+    state_size: property = property(operator.attrgetter("_alignments_size"))
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """The alignments before the first step: zeros."""
