@@ -15,6 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests.record import record_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.parameter_server import refusals as servers
+from hookbridge.adapters.session_loop import checks
 from hookbridge.cli import main
 from hookbridge.ground.pages import PAGES, anchor, pointer
 
@@ -87,6 +88,50 @@ def test_every_refusal_sees_a_page() -> None:
                 without.append(f"{path}:{call.lineno}")
     assert not without
     assert used == set(PAGES)
+
+
+def _section(row: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command in the messages of a row prints, in one line."""
+    (command,) = re.findall("`hookbridge (.*)`", pointer(row))
+    assert main(command.split()) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_where_an_error_says_refused_its_page_says_refused(
+    subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = {
+        keyword.value.value
+        for nodes in sources().values()
+        for call in nodes
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).removeprefix("errors.") == "RefusedError"
+        for keyword in call.keywords
+        if keyword.arg == "see" and isinstance(keyword.value, ast.Constant)
+    }
+    assert len(rows) > 8
+    for row in sorted(map(str, rows)):
+        with subtests.test(row):
+            assert re.search(r"\brefuse[ds]?\b", _section(row, capsys), re.I)
+
+
+@pytest.mark.parametrize(
+    ("row", "table"),
+    [
+        ("hook in fit", refusals.REFUSED_HOOKS),
+        ("callback in a session", checks.NEVER),
+    ],
+)
+def test_the_page_has_the_reason_and_the_way_out_of_each_refused_guest(
+    row: str,
+    table: dict[str, tuple[str, str]],
+    subtests: pytest.Subtests,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = _section(row, capsys)
+    for name, (reason, way_out) in table.items():
+        with subtests.test(name):
+            assert f"{reason}. Instead, {way_out}." in page
 
 
 def test_the_page_of_a_refused_hook_says_that_it_is_refused(

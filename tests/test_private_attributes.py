@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from private_attributes import ATTRIBUTES, KERAS_VERSION
@@ -53,6 +54,12 @@ def _model(number: int) -> Any:
     model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     return model
+
+
+def _data_handler() -> Any:
+    package = f"{_keras(2).__name__}.src.engine.data_adapter"
+    handler = importlib.import_module(package).DataHandler
+    return handler(np.zeros((2, 2)), model=_model(2))
 
 
 def _graph_model() -> Any:
@@ -106,6 +113,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
         [_remote_value()]
     ),
     "Keras 2 model": lambda _: _model(2),
+    "Keras 2 data handler": lambda _: _data_handler(),
     "Keras 2 graph model": lambda _: _graph_model(),
     "Keras 2 graph function": lambda _: _graph_model().train_function,
     "Keras 2 graph variable": lambda _: _graph_model().weights[0],

@@ -28,7 +28,7 @@ _ATTRIBUTES = {
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/attributes.py": "the state of a callback",
-    "hookbridge/ground/compat/objects.py": "`_stop_requested`, which has a row",
+    "hookbridge/ground/compat/objects.py": "two attributes that have rows",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",

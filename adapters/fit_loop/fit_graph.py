@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, scheduled_rate
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
 from hookbridge.adapters.live_session import variables
@@ -60,8 +61,17 @@ class FitGraph(GraphPart):
         """A session on the graph; `functions` keeps what it traces over the run."""
         assert self.global_step is not None
         return LiveSession(
-            self.live, self.global_step, run_step, self.last_values, functions
+            self.live,
+            self.global_step,
+            run_step,
+            self.last_values,
+            functions,
+            outside_steps={SCHEDULED_RATE: self._next_rate},
         )
+
+    def _next_rate(self) -> Any:
+        """The rate of the next step under a schedule, as a session computes it."""
+        return scheduled_rate(getattr(self._model, "optimizer", None))
 
     @property
     def step_number(self) -> int:

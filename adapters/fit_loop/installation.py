@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from hookbridge.adapters.fit_loop.step_source import ModelStep, StepSource
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
-from hookbridge.ground import patching
+from hookbridge.ground import compat, patching
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 
 
@@ -48,6 +48,17 @@ class RunFunction(Protocol):
 
 # Makes the function of a loop's step; returns None to take no part.
 MakeFunction = Callable[[StepSource], RunFunction | None]
+
+
+def end_quietly() -> None:
+    """Tells a loop of Keras 2 that runs that no data is missing at its early end.
+
+    Such a loop ends before a step only by the end of its data, and warns if it knows of
+    more.
+    """
+    loop = compat.running_locals("keras_2_data")
+    if loop is not None:
+        compat.forget_number_of_steps(loop["data_handler"])
 
 
 class Installation:
@@ -114,6 +125,7 @@ class Installation:
         if is_first and self.mode is not PREDICT:
             # Without logs, Keras 2 blames the input pipeline.
             return self._model.get_metrics_result()
+        end_quietly()
         raise error
 
     def suspend(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.installation import StepInstallation
+from hookbridge.adapters.fit_loop.installation import StepInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.host import StepPart
@@ -66,6 +66,7 @@ class NativeStep(StepPart):
         self.data_ended = False
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
+            end_quietly()
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._outside = tf.compat.v1.get_default_graph()
         self._args = args

@@ -169,7 +169,7 @@ class Spies:
         if any(key.startswith(GRADIENTS) for key in (*self._keys, *self.feeds)):
             # Read now, since the update may change the scale.
             self._local.scale = _loss_scale(optimizer)
-        rate = _scheduled_rate(optimizer)
+        rate = scheduled_rate(optimizer)
         if rate is not None:
             self._note(SCHEDULED_RATE, rate)
 
@@ -183,8 +183,8 @@ def _loss_scale(optimizer: Any) -> Any:
     return getattr(optimizer, "loss_scale_factor", None)
 
 
-def _scheduled_rate(optimizer: Any) -> Any:
-    """The value that a schedule gives for this step; None without a schedule."""
+def scheduled_rate(optimizer: Any) -> Any:
+    """The value that a schedule gives for the next step; None without a schedule."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     schedule = getattr(inner, "_learning_rate", None)
     if not callable(schedule):

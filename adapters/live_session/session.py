@@ -28,7 +28,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     A fetch of `graph.step_op`, or `graph.loop_fetches` from a `MonitoredSession`, runs
     one step of the model; fetches that do not depend on it see variables as before it.
-    In runs without a step, tapped step tensors have the values of the last step.
+    In runs without a step, step tensors have the values of the last step, but for
+    those that `outside_steps` computes, such as the rate of a schedule.
     """
 
     saves_directly = True
@@ -40,12 +41,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         run_step: StepRunner,
         last_values: Mapping[str, Any],
         functions: structures.RecentlyUsed | None = None,
+        outside_steps: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         super().__init__(graph=graph)
         self._live_graph = graph
         self._global_step = global_step
         self._run_step = run_step
         self._last_values = last_values
+        # Computes step tensors, by their keys, that have a value outside a step too.
+        self._outside_steps = outside_steps or {}
         self.read_last: set[str] = set()  # step tensors fetched without a step
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
@@ -200,11 +204,18 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan.build_results(step, fed, values)
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
-        """The step tensors that a run without a step reads: those of the last step."""
-        names = program.closure.step_tensors
-        self.read_last.update(self._live_graph.step_tensors[n].key for n in names)
+        """The step tensors that a run without a step reads."""
+        return {name: self._value(name) for name in program.closure.step_tensors}
+
+    def _value(self, name: str) -> Any:
+        """A step tensor outside a step: computed if it can be, or the last step's."""
+        key = self._live_graph.step_tensors[name].key
+        compute = self._outside_steps.get(key)
+        if compute is not None and (value := compute()) is not None:
+            return value
+        self.read_last.add(key)
         try:
-            return {n: self._last_values[n] for n in names}
+            return self._last_values[name]
         except KeyError as e:
             raise errors.LiveSessionError(
                 f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "

@@ -20,7 +20,7 @@ from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import overrides
 
 # Class name -> (reason, way out), for classes of Keras only.
-_NEVER: dict[str, tuple[str, str]] = {
+NEVER: dict[str, tuple[str, str]] = {
     "SwapEMAWeights": (
         "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
         "and a graph has no Keras 3 optimizer",
@@ -52,8 +52,8 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists."""
     # It writes nothing to the disk; `check_paths` does.
     callback, name = guest.item, guest.stock
-    if name in _NEVER:
-        raise _refuse(guest, *_NEVER[name])
+    if name in NEVER:
+        raise _refuse(guest, *NEVER[name])
     if name == "TensorBoard":
         extras.check(
             "tensorboard",
@@ -135,12 +135,13 @@ def needs_epochs_only(guest: Guest) -> bool:
     return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in others)
 
 
-def epochs_undefined(guest: Guest) -> errors.EpochsUndefinedError:
+def epochs_undefined(
+    guest: Guest, config: SessionConfig
+) -> errors.EpochsUndefinedError:
     """The error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
         f"`{guest.name}` acts by epoch, and a session loop has none of "
-        "its own. Say how many training steps make one: "
-        "`as_hooks(..., steps_per_epoch=<examples // batch size>)`.",
+        f"its own. Say how many training steps make one: {config.way_to_epochs}.",
         see="epochs in a session",
     )
 
@@ -155,7 +156,7 @@ def check_training(
 ) -> None:
     """Refuses a callback that this training graph cannot host."""
     if config.steps_per_epoch is None and _needs_epochs(guest):
-        raise epochs_undefined(guest)
+        raise epochs_undefined(guest, config)
     monitors.check_monitor(guest, config, produced)
     if guest.saves_model and clone is not None and clone.reason:
         raise _refuse(

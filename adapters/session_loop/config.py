@@ -19,10 +19,17 @@ from hookbridge.ground.arguments import (
     without_arguments,
 )
 
+# How the length of an epoch is given: in Python, and on a command line.
+_BY_ARGUMENT = "`as_hooks(..., steps_per_epoch=<examples // batch size>)`"
+BY_FLAG = "`--steps_per_epoch=<examples // batch size>`"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionConfig:
-    """What `as_hooks` was given. Its docstring explains the options."""
+    """What `as_hooks` was given. Its docstring explains the options.
+
+    `way_to_epochs` is what an error advises where `steps_per_epoch` is missing.
+    """
 
     callbacks: Sequence[Guest] = ()
     steps_per_epoch: int | None = None
@@ -35,6 +42,7 @@ class SessionConfig:
     params: Any = None
     missing_metric: str = "refuse"
     hooks_on: str = "runs"
+    way_to_epochs: str = _BY_ARGUMENT
 
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):

@@ -37,7 +37,7 @@ class CallbackGroup:
         checks.check_guest(guest, has_model=config.model is not None)
         checks.check_paths(guest)
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
-            raise checks.epochs_undefined(guest)
+            raise checks.epochs_undefined(guest, config)
         self.config = replace(config, callbacks=(*config.callbacks, guest))
         return guest
 

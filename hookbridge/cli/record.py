@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.cli import run as cli_run
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import task_of
 
 SUMMARY = "Run a TF1 program, unedited, and record what its training does."
@@ -15,7 +18,8 @@ EXAMPLE = "hookbridge record --steps=20 --to=reference examples/tf1_script.py"
 NOTE = (
     "It is `hookbridge run` with an `hb.recorder` in every training. `hookbridge\n"
     "compare` then says where a port first differs. A second training of the program\n"
-    "is recorded in FOLDER/training-2, and so on."
+    "is recorded in FOLDER/training-2, and so on. The exit code is 1 if the program\n"
+    "ended well and nothing was recorded."
 )
 
 
@@ -41,8 +45,32 @@ def run(values: Values) -> Callable[[], int]:
             "Received no --to; expected a folder for the recording, such as "
             "--to=reference."
         )
-    if task_of() in ("local", "chief"):
+    records = task_of() in ("local", "chief")
+    if records:
         new_folder(values.to)
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
-    return cli_run.start(values, record=(values.to, options))
+    folder = Path(values.to).absolute()  # the program may go to another folder
+    program = cli_run.start(values, record=(values.to, options))
+
+    def recorded() -> int:
+        if records:
+            exit_codes.ask_at_end(lambda: _of_recording(folder))
+        return program()
+
+    return recorded
+
+
+def _of_recording(folder: Path) -> int:
+    """The exit code of what was recorded; says so if it is nothing."""
+    from hookbridge.insight.reference.files import STEPS
+
+    if any(file.stat().st_size for file in folder.glob(f"**/{STEPS}")):
+        return exit_codes.DONE
+    print(
+        f"hookbridge record: nothing was recorded in {str(folder)!r}: no training step "
+        "ran in a MonitoredTrainingSession, an Estimator or `fit`. A plain tf.Session "
+        "calls no hooks: make it a MonitoredTrainingSession.",
+        file=sys.stderr,
+    )
+    return exit_codes.FAILED

@@ -61,6 +61,9 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_steps_per_execution": "how many steps a call of the train function makes",
         "_train_counter": "how many steps a call has made",
     },
+    "Keras 2 data handler": {
+        "_inferred_steps": "to end a loop of Keras 2 without a warning"
+    },
     "Keras 2 graph model": {
         "_distribution_strategy": "to refuse hooks under a strategy",
         "_make_train_function": "that its steps are runs of a session",

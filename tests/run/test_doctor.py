@@ -125,6 +125,28 @@ def test_packages_that_are_missing_are_named_with_the_command(
 
 
 @pytest.mark.parametrize(
+    ("backend", "is_told"), [("jax", True), ("tensorflow", False), ("", False)]
+)
+def test_hooks_need_a_keras_that_computes_with_tensorflow(
+    backend: str,
+    is_told: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is said of this machine, whatever the program lacks, and is no finding."""
+    (tmp_path / "new.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    assert main(["doctor", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Nothing is missing.")
+    assert ("This machine: KERAS_BACKEND is 'jax'" in said) is is_told
+    assert ("Set KERAS_BACKEND=tensorflow" in said) is is_told
+    assert main(["doctor", "--format=json", str(tmp_path)]) == 0
+    assert ("KERAS_BACKEND" in capsys.readouterr().out) is is_told
+
+
+@pytest.mark.parametrize(
     ("source", "code", "begin"),
     [
         (

@@ -111,7 +111,9 @@ def test_epochs_without_a_length_end_the_program(
     joiner = Joiner(GuestFile(str(VISITED / "guests.py")), None, bool)
     with pytest.raises(SystemExit, match="2"):
         joiner.hooks()
-    assert "steps_per_epoch" in capsys.readouterr().err.splitlines()[-1]
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "make one: `--steps_per_epoch=<examples // batch size>`." in said
+    assert "as_hooks" not in said
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fork_server import ForkServer
 from launching import PROGRAMS, ROOT
+from program_table import WHOLE
 
 from hookbridge.cli import main
 from hookbridge.insight.reference.comparison import as_text, compare
@@ -15,23 +16,32 @@ from hookbridge.insight.reference.files import Recording
 
 pytestmark = pytest.mark.slow
 
-# Recorded on TF 2.15.1 by the command of the first test.
-IRIS = ROOT / "tests" / "data" / "iris_reference"
+# Recorded on TF 2.15.1 by the commands of the first test; without the checkpoint.
+DATA = ROOT / "tests" / "data"
+IRIS = DATA / "iris_reference"
+RECORDED = {
+    "iris": ("--steps=12", "--then_stop"),
+    "keras_fit": ("--steps=6",),
+    "queue_fed": ("--steps=3", "--then_stop"),
+}
 
 
+@pytest.mark.parametrize("name", RECORDED)
 def test_a_whole_program_is_the_same_on_each_tensorflow(
-    tmp_path: Path, launcher: ForkServer
+    name: str, tmp_path: Path, launcher: ForkServer
 ) -> None:
-    program = PROGRAMS / "iris" / "premade_estimator.py"
-    words = ["--steps=12", "--to=run", "--then_stop", str(program), "--model_dir=m"]
+    program = WHOLE[name].command()
+    words = [*RECORDED[name], "--to=run", *program]
     done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
-    result = compare(IRIS, tmp_path / "run")
+    reference, ours = Recording(DATA / f"{name}_reference"), Recording(tmp_path / "run")
+    assert reference.header["versions"]["tensorflow"] == "2.15.1"
+    result = compare(reference.folder, ours.folder)
     assert result.is_same, as_text(result)
     assert all(layer.measures for layer in result.layers), as_text(result)
-    steps = Recording(tmp_path / "run").steps
-    assert len(steps) == 12
-    assert {"labels", "features/PetalWidth"} <= set(steps[0].line["batch"])
+    assert len(ours.steps) == len(reference.steps)
+    if name == "iris":
+        assert {"labels", "features/PetalWidth"} <= set(ours.steps[0].line["batch"])
 
 
 TWICE = """
@@ -67,12 +77,37 @@ def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> Non
     assert compare(tmp_path / "run", again).is_same
 
 
-@pytest.mark.parametrize("program", ["ps_fit", "keras_fit"])
-def test_fit_of_whole_programs(
-    program: str, tmp_path: Path, launcher: ForkServer
+PLAIN = """
+import os
+import sys
+import tensorflow as tf
+
+w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+train_op = tf.train.GradientDescentOptimizer(0.1).minimize(w * w)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train_op)
+os.chdir("/")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("own_code", [0, 3])
+def test_nothing_recorded_is_no_success(
+    own_code: int, tmp_path: Path, launcher: ForkServer
 ) -> None:
-    """With parameter servers, and in a v1 graph."""
-    words = ["--steps=3", "--to=run", str(PROGRAMS / f"{program}.py")]
+    """A plain session calls no hooks; a failure of the program itself comes first."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    words = ["--to=run", "plain.py", str(own_code)]
+    done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
+    assert done.returncode == (own_code or 1), done.stderr[-3000:]
+    assert "no guest joined `Session.run` in" in done.stderr
+    told = f"nothing was recorded in '{tmp_path / 'run'}'" in done.stderr
+    assert told == (own_code == 0)
+
+
+def test_fit_with_parameter_servers(tmp_path: Path, launcher: ForkServer) -> None:
+    words = ["--steps=3", "--to=run", str(PROGRAMS / "ps_fit.py")]
     done = launcher.run("-m", "hookbridge", "record", *words, folder=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     recording = Recording(tmp_path / "run")

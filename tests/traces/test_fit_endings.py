@@ -78,6 +78,28 @@ def test_end_of_data_from_a_hook_stops_the_whole_fit(
             assert count(log, "end") == 1
 
 
+def test_keras_2_warns_of_missing_data_only_where_data_are_missing(
+    keras2: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = sequential(keras2)
+    log: list[Event] = []
+    fit(model, Recorder(log, "A", raises={("before_run", 2): lambda: OUT_OF_RANGE}))
+    assert count(log, "end") == 1
+    for loop, data in (("evaluate", (X, Y)), ("predict", (X,))):
+        calls: list[int] = []
+
+        def stop(self: Any, context: Any, values: Any) -> None:
+            calls.append(1)  # noqa: B023
+            context.request_stop()
+
+        hook = HookToCallback(hook_of(after_run=stop))
+        getattr(model, loop)(*data, batch_size=2, verbose=0, callbacks=[hook])
+        assert calls == [1] and len(X) > 2
+    assert "ran out of data" not in caplog.text
+    fit(model, Recorder(log, "B"), steps_per_epoch=2 * BATCHES)
+    assert "ran out of data" in caplog.text
+
+
 def test_what_keras_would_take_for_the_end_of_data_escapes(keras: Any) -> None:
     """A subclass is no end of the data."""
     log: list[Event] = []

@@ -19,6 +19,9 @@ from hookbridge.ground.compat.objects import connected_jobs as connected_jobs
 from hookbridge.ground.compat.objects import coordinated_cluster as coordinated_cluster
 from hookbridge.ground.compat.objects import coordinator_threads as coordinator_threads
 from hookbridge.ground.compat.objects import (
+    forget_number_of_steps as forget_number_of_steps,
+)
+from hookbridge.ground.compat.objects import (
     remote_value_is_ready as remote_value_is_ready,
 )
 from hookbridge.ground.compat.objects import session_config as session_config
@@ -36,5 +39,6 @@ from hookbridge.ground.compat.versions import keras_2 as keras_2
 from hookbridge.ground.compat.versions import keras_backend as keras_backend
 from hookbridge.ground.compat.versions import keras_flavours as keras_flavours
 from hookbridge.ground.compat.versions import known_troubles as known_troubles
+from hookbridge.ground.compat.versions import other_backend as other_backend
 from hookbridge.ground.compat.versions import tell_of_troubles as tell_of_troubles
 from hookbridge.ground.compat.versions import tf_version as tf_version

@@ -101,6 +101,13 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         )
         for loop in ("fit", "evaluate", "predict")
     },
+    "keras_2_data": tuple(
+        row
+        for loop in ("fit", "evaluate", "predict")
+        for row in _of_keras_2(
+            f"training:Model.{loop}", "data_handler", why="the end of a loop's data"
+        )
+    ),
     "callback_list": tuple(
         PrivateFrame(
             f"{keras}.src.callbacks:CallbackList.{event}",

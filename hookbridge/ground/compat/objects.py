@@ -102,3 +102,10 @@ def withdraw_stop(run_context: Any) -> None:
     """Takes a `request_stop` of a `SessionRunContext` back."""
     run_context._stop_requested  # noqa: B018 - raises if it has moved
     run_context._stop_requested = False
+
+
+@_needs("DataHandler._inferred_steps", "to end a loop of Keras 2 without a warning")
+def forget_number_of_steps(data_handler: Any) -> None:
+    """Lets the data of a loop of Keras 2 end at any step, as if of unknown size."""
+    data_handler._inferred_steps  # noqa: B018 - raises if it has moved
+    data_handler._inferred_steps = None

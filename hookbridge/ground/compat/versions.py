@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import sys
 from collections.abc import Mapping
@@ -139,3 +140,12 @@ def keras_backend(module: Any) -> str:
     """What computes for a Keras module: "tensorflow", "jax", "torch" and so on."""
     backend = getattr(getattr(module, "backend", None), "backend", None)
     return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"
+
+
+def other_backend() -> str:
+    """The backend that the environment chooses for Keras 3, if it is not TensorFlow.
+
+    It is "" if it is TensorFlow, as by default. Nothing is imported.
+    """
+    chosen = os.environ.get("KERAS_BACKEND", "")
+    return "" if chosen == "tensorflow" else chosen

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters import convert
+from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.tasks.jobs import trainers
@@ -233,12 +235,13 @@ class SessionTraining:
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}
-        return hb.as_hooks(
-            guests,
+        config = SessionConfig(
             model=self._graph_model.model if self._graph_model else None,
             params=self._part.params,
+            way_to_epochs=BY_FLAG,
             **options,
         )
+        return convert.hooks_for(guests, config)
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
         has = self._part.inputs.has(EVAL)

@@ -44,7 +44,7 @@ class Diagnoses:
     found: tuple[Finding, ...]
     unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
     absent: tuple[str, ...] = ()  # modules that the programs import, not installed
-    # What the programs need beside TensorFlow and this machine lacks: a sentence each.
+    # What the programs need beside TensorFlow and this machine lacks, in sentences.
     missing: tuple[str, ...] = ()
 
     @property
@@ -79,13 +79,20 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
 
 
 def _missing(programs: Programs) -> Iterator[str]:
-    """Says for each program what it needs beside TensorFlow, and how to install it."""
+    """Says what the programs need beside TensorFlow, and how to get it."""
     for module in programs.modules:
         place = programs.place(module)
         if place.is_main:
             meaning = place.of_main
             for why, modules in packages.missing(meaning, meaning.keras2):
                 yield f"the program ({why}) needs {extras.absent(modules)}"
+    backend = compat.other_backend()
+    if backend:
+        yield (
+            f"KERAS_BACKEND is {backend!r}, and hooks need a Keras that computes with "
+            "TensorFlow. Set KERAS_BACKEND=tensorflow for hooks in `fit`; callbacks "
+            "and sessions run as they are."
+        )
 
 
 def _absent(programs: Programs) -> Iterator[str]:

@@ -106,3 +106,55 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
     (report,) = hb.explain(loss, host="fit").guests
     (end,) = [e for e in report.events if e.event == "end"]
     assert "last step" in end.when
+
+
+def rates_read() -> Any:
+    """Reads the rate in its steps, between them and at both ends."""
+
+    def read(self: Any, session: Any, *_: Any) -> None:
+        self.seen.append(float(session.run("learning_rate:0")))
+
+    def after_run(self: Any, context: Any, values: Any) -> None:
+        self.seen.append(float(values.results))
+        read(self, context.session)
+
+    hook = hook_of(
+        after_create_session=read,
+        before_run=lambda self, c: train.SessionRunArgs("learning_rate:0"),
+        after_run=after_run,
+        end=read,
+    )
+    hook.seen = []
+    return hook
+
+
+def test_a_scheduled_rate_outside_a_step_is_that_of_the_next_step(
+    keras: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in a session, where the global step has moved."""
+    steps, batch = 4, 8
+    x = np.ones((steps * batch, 4), "float32")
+    of_fit, of_session = rates_read(), rates_read()
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    logged = train.LoggingTensorHook(["learning_rate:0"], at_end=True)
+    with caplog.at_level("INFO"):
+        model.fit(
+            x, x[:, :1], batch, callbacks=hb.as_callbacks([of_fit, logged]), verbose=0
+        )
+    assert "learning_rate:0 = 0.00625" in caplog.messages
+    assert "values of the last step" not in caplog.text
+    with tf.Graph().as_default():
+        step = train.get_or_create_global_step()
+        decay = train.exponential_decay(0.1, step, 1, 0.5)
+        tf.identity(decay, name="learning_rate")
+        move = tf.compat.v1.assign_add(step, 1)
+        with train.MonitoredSession(hooks=[of_session]) as session:
+            for _ in range(steps):
+                session.run(move)
+    # A session may read the rate of its own step after the step has moved.
+    assert of_fit.seen[::2] == pytest.approx(of_session.seen[::2])
+    assert of_fit.seen == pytest.approx(
+        [0.1, 0.1, 0.05, 0.05, 0.025, 0.025, 0.0125, 0.0125, 0.00625, 0.00625]
+    )

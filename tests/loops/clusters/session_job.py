@@ -76,10 +76,12 @@ def train(cluster: Any) -> None:
     """Trains on this task until something ends it."""
     with tf.Graph().as_default(), v1.device(cluster.device_setter()):
         train_op, hooks = build(cluster)
-        guests = [Steps(), Stopper()]
+        guests: list[Any] = [Steps(), Stopper()]
         if "last_step" in OPTIONS:
             last = int(OPTIONS["last_step"])
             guests.append(v1.train.StopAtStepHook(last_step=last))
+        if "record" in OPTIONS:
+            guests.append(hb.recorder(OPTIONS["record"], steps=5))
         hooks += hb.as_hooks(guests, steps_per_epoch=10)
         names = sorted(v.op.name for v in v1.global_variables())
         note("variables", names=names)

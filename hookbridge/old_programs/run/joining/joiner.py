@@ -11,6 +11,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters import convert
+from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.ground import exit_codes
 from hookbridge.ground.cluster import ClusterConfig
@@ -60,10 +61,8 @@ class Joiner:
     def hooks(self) -> list[Any]:
         """New guests as hooks for a training of this thread."""
         return self._made(
-            lambda: convert.as_hooks(
-                self._guests.of_training(),
-                steps_per_epoch=self._steps_per_epoch,
-                validation=self._validation(),
+            lambda: convert.hooks_for(
+                self._guests.of_training(), self._config(self._validation())
             )
         )
 
@@ -72,9 +71,7 @@ class Joiner:
         if getattr(self._here, "muted", False):
             return []
         return self._made(
-            lambda: convert.as_hooks(
-                self._guests.of_evaluation(), steps_per_epoch=self._steps_per_epoch
-            )
+            lambda: convert.hooks_for(self._guests.of_evaluation(), self._config())
         )
 
     def callbacks(self) -> list[Any]:
@@ -109,6 +106,13 @@ class Joiner:
             print(f"hookbridge: run: {' '.join(str(e).split())}", file=sys.stderr)
             # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(exit_codes.USAGE) from None
+
+    def _config(self, validation: Any = None) -> SessionConfig:
+        return SessionConfig(
+            steps_per_epoch=self._steps_per_epoch,
+            validation=validation,
+            way_to_epochs=BY_FLAG,
+        )
 
     def _validation(self) -> Any:
         pair = getattr(self._here, "pair", None)
