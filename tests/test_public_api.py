@@ -94,7 +94,8 @@ def test_what_sources_import_comes_with_what_the_package_asks_for() -> None:
         for name in imported_modules(node)
     }
     ours = {"absl", "hookbridge", "numpy", "tensorflow"}
-    of_extras = {"IPython", "tensorflow_estimator"}
+    # pytest itself loads the plugin that needs it.
+    of_extras = {"IPython", "pytest", "tensorflow_estimator"}
     others = imported - set(sys.stdlib_module_names) - ours - of_extras
     assert others == {"h5py", "keras", "wrapt"}
     required = importlib.metadata.requires("tensorflow") or []

@@ -126,7 +126,8 @@ def _bare(model: Any, name: str) -> str:
 
 
 def _kind(model: Any) -> str:
-    return type(model.optimizer).__name__.lower()
+    # A model of Keras 3 that is not compiled has no such attribute.
+    return type(getattr(model, "optimizer", None)).__name__.lower()
 
 
 def _slot(
