@@ -97,9 +97,10 @@ def test_a_summary_hook_without_a_place_writes_nothing(
         "summaries = tf.summary.merge_all()\n"
         "hook = tf.train.SummarySaverHook(1, summary_op=summaries)\n"
         "stop = tf.train.StopAtStepHook(3)\n"
+        "count = step.assign_add(1)\n"
         "with tf.train.MonitoredTrainingSession(hooks=[hook, stop]) as session:\n"
         "    while not session.should_stop():\n"
-        "        print(session.run(step.assign_add(1)))\n"
+        "        print(session.run(count))\n"
     )
     done = launch_fork(launcher, "old.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

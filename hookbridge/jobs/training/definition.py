@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -55,7 +56,8 @@ class ModelDefinition:
         self._model_dir = model_dir
         self.path: str = str(module.__file__)
         self.module = module
-        FileText(self.path).check_names(_NAMES)
+        if os.path.isfile(self.path):  # a module that a program has made has no text
+            FileText(self.path).check_names(_NAMES)
         self.model_fn: Callable[..., Any] | None = None
         self.graph_model: Callable[..., Any] | None = None
         if not hasattr(module, "custom_model") and not hasattr(module, "model_fn"):
