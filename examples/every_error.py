@@ -29,6 +29,20 @@ def train(callback):
             session.run(train_op)
 
 
+class Asking(v1.train.SessionRunHook):
+    """Asks the session for what a test gives it."""
+
+    def __init__(self, fetches=None, feeds=None):
+        self.arguments = v1.train.SessionRunArgs(fetches, feed_dict=feeds)
+
+    def before_run(self, run_context):
+        return self.arguments
+
+
+def fit_with_hooks(guests):
+    model.fit(np.ones([8, 3]), np.ones([8, 1]), verbose=0, callbacks=guests)
+
+
 class Summarize(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         self.model.to_json()
@@ -67,6 +81,13 @@ for error, function, argument in (
     (hb.errors.RefusedError, hb.as_callbacks, sync),
     (hb.errors.EpochsUndefinedError, hb.as_hooks, callbacks.EarlyStopping("loss")),
     (hb.errors.UnknownTensorError, fit, v1.train.LoggingTensorHook(["los:0"], 1)),
+    (hb.errors.UnknownFeedError, fit, Asking(feeds={"no_such:0": 1.0})),
+    (hb.errors.RunArgumentsError, fit, Asking(fetches=[3.5])),
+    (
+        hb.errors.WrongConverterError,
+        fit_with_hooks,
+        hb.as_hooks([callbacks.TerminateOnNaN()]),
+    ),
     (hb.errors.UnknownMetricError, train, callbacks.EarlyStopping("accuracy")),
     (hb.errors.UnwritableError, record, "file"),
     (hb.errors.InvalidArgumentError, hb.loops.LocalCluster, -1),

@@ -165,14 +165,15 @@ def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
 def _logged(folder: Path) -> Iterator[list[str]]:
     """The lines that guests log, without times and the folder's name.
 
-    What TensorFlow says of graphs and sessions is no line of a guest.
+    What TensorFlow says of graphs and sessions is no line of a guest, nor what it
+    says once in a process of names that are deprecated.
     """
     lines: list[str] = []
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage().replace(str(folder), "FOLDER")
-            if not text.startswith(_OF_A_LOOP):
+            if not text.startswith(_OF_A_LOOP) and _DEPRECATED not in text:
                 lines.append(_TIMES.sub("TIME", text))
 
     handler = Lines()
@@ -189,6 +190,7 @@ def _logged(folder: Path) -> Iterator[list[str]]:
             logger.setLevel(level)
 
 
+_DEPRECATED = "is deprecated and will be removed in a future version"
 _OF_A_LOOP = (
     "Graph was finalized",
     "Running local_init_op",
