@@ -20,7 +20,7 @@ BAD = {
     "": "no command given",
     "demmo": "unknown command 'demmo'; the nearest: demo.",
     "migrate": "migrate: no command given; expected one of: scan",
-    "demo --epoch=3": "unrecognized arguments: --epoch=3; did you mean `--epochs`; see `hookb",
+    "demo --epoch=3": "unrecognized arguments: --epoch=3; did you mean `--epochs`",
     "demo --epochs=0": "--epochs: received 0; expected a whole",
     "demo --epochs": "--epochs: expected one argument",
     "demo please": "unrecognized arguments: please",
