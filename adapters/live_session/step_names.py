@@ -147,8 +147,10 @@ class StepNames:
                 f"constant value that it reads: {rates or 'none'}."
             )
         near = nearest(full, [*others, *self._short, *self._plain])
-        # If no name is much alike, those of losses and metrics come first.
-        if not difflib.get_close_matches(full, near, n=1, cutoff=0.75):
+        # If no name is much alike, those of losses and metrics come first; a name with
+        # a scope is meant for a tensor of a layer.
+        alike = difflib.get_close_matches(full, near, n=1, cutoff=0.75)
+        if not alike and "/" not in full:
             asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *near])
             near = list(asked)[:5]
         names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
