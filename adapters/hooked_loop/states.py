@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -169,12 +169,22 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return
 
         def write() -> None:
+            saver = self._hook._get_saver()
+            saver.save(session, self._hook._save_path, global_step=step)
+
+        self.note_saved(session, step, path, write)
+
+    def note_saved(
+        self, session: Any, step: int, path: str, write: Callable[[], None]
+    ) -> None:
+        """The hook has saved this moment; `write` saves the present one to the path."""
+
+        def again() -> None:
             with self._run.host.graph.hooks_run():
-                saver = self._hook._get_saver()
-                saver.save(session, self._hook._save_path, global_step=step)
+                write()
 
         is_elsewhere = self._saved is None or self._saved.prefix != path
-        saved = Checkpoint(path, session, self._run.host.graph.values, write)
+        saved = Checkpoint(path, session, self._run.host.graph.values, again)
         if is_elsewhere:
             self._note_saved(saved, step)
         self._saved = saved

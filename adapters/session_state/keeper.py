@@ -147,6 +147,13 @@ class StateKeeper:
             group.run.in_step or not group.is_ready for group in self._groups
         )
 
+    def save(self, session: Any, prefix: str, write: Callable[[], Any]) -> None:
+        """Saves a session with the state of callbacks, where no saver of it does."""
+        if self.is_closed:
+            write()
+        else:
+            self._saves.save(session, prefix, write)
+
     def saving(self, session: Any, prefix: str) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
         is_known = session is self._session and all(g.is_ready for g in self._groups)
@@ -245,8 +252,7 @@ class RunState:
         self.backups: list[Backup] = []
         self.is_ready = False  # whether they go on in the present session
         self.is_over = False  # whether they had `on_train_end`
-        reference = _KEEPERS.get(graph)
-        keeper = None if reference is None else reference()
+        keeper = keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = StateKeeper(graph, checkpoint_dir)
             _KEEPERS[graph] = weakref.ref(keeper)
@@ -284,6 +290,12 @@ class RunState:
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+
+
+def keeper_of_graph(graph: Any) -> StateKeeper | None:
+    """What keeps the state of the callbacks in the sessions of a graph, or None."""
+    reference = _KEEPERS.get(graph)
+    return None if reference is None else reference()
 
 
 def keeper_of(callback: Any) -> StateKeeper | None:

@@ -1,4 +1,4 @@
-"""Reads checkpoints of TF1 graphs and Estimators into Keras models.
+"""Reads checkpoints of TF1 graphs and Estimators into Keras models, and writes them.
 
     report = hb.checkpoints.restore(model, "estimator_dir")
     print(report)
@@ -23,6 +23,9 @@ from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.variables import ModelVariable
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.names import nearest
+from hookbridge.insight.background_saves import (
+    BackgroundSaverHook as BackgroundSaverHook,
+)
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.
