@@ -26,7 +26,8 @@ from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 
 v1: Any = tf.compat.v1
 LAST_STEP, SAVE_STEPS, LENGTH = 33, 5, 10
-X = np.random.RandomState(0).rand(80, 4).astype("float32")
+# The same data in each batch, since a restart may be within an epoch.
+X = np.tile(np.random.RandomState(0).rand(8, 4), [LENGTH, 1]).astype("float32")
 Y = X.sum(1, keepdims=True)
 Guests = list[Any]
 
@@ -101,8 +102,9 @@ class Listener(v1.train.CheckpointSaverListener):  # type: ignore[misc]
     def before_save(self, session: Any, global_step_value: Any) -> None:
         self._note("before", global_step_value)
 
-    def after_save(self, session: Any, global_step_value: Any) -> None:
+    def after_save(self, session: Any, global_step_value: Any) -> bool | None:
         self._note("after", global_step_value)
+        return None
 
     def end(self, session: Any, global_step_value: Any) -> None:
         self._note("end", global_step_value)

@@ -72,10 +72,13 @@ class Saves:
         self._savers.append(InstanceMethods(saver, methods))
         self._savers[-1].install()
 
-    def save(self, session: Any, prefix: str, write: Callable[[], Any]) -> Any:
+    def save(
+        self, session: Any, prefix: str, write: Callable[[], Any], **later: Any
+    ) -> Any:
         """Calls `write`, which saves the session, with what belongs before and after.
 
-        It returns the path of the checkpoint, or nothing if there is none.
+        It returns the path of the checkpoint, or nothing if there is none. `later` is
+        handed on to `saved`.
         """
         restored = self._last_restored.get(session, prefix)
         if session not in self._known and restored != prefix:
@@ -89,7 +92,7 @@ class Saves:
 
         path = again()
         if path:
-            self._saved(session, path, again)
+            self._saved(session, path, again, **later)
         return path
 
     def in_session(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -129,18 +129,27 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         if keeper is None:
             write()
         else:
-            keeper.save(session, prefix, write)
+            keeper.save(session, prefix, write, self._in_order)
         for listener in self._listeners:
             if isinstance(listener, FitStates):
-                listener.note_saved(session, step, prefix, write)
+                listener.note_saved(
+                    session, step, prefix, write, in_order=self._in_order
+                )
         return stop
+
+    def _in_order(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Calls something on the thread, after what it still has to do."""
+        if self._has_ended or self._pool is None:
+            call(*arguments)
+        else:
+            self._writes.append(self._pool.submit(call, *arguments))
 
     def _write(self, session: Any, step: int) -> str:
         """Copies the values and lets the thread write them; returns the path."""
         saver, path = self._get_saver(), f"{self._save_path}-{step}"
         # The method of the class: who follows this saver has been told of the save.
         save = functools.partial(type(saver).save, saver)
-        if self._has_ended or self._pool is None:
+        if self._has_ended:
             options = {"write_meta_graph": self._save_graph_def}
             save(session, self._save_path, global_step=step, **options)
             return path
@@ -149,9 +158,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
                 saver.export_meta_graph(f"{path}.meta")
         moment = _Moment(session.graph, _copied(session, saver))
         self._written_step = step
-        self._writes.append(
-            self._pool.submit(_in_thread, save, moment, self._save_path, step)
-        )
+        self._in_order(_in_thread, save, moment, self._save_path, step)
         return path
 
     def _finish(self, session: Any) -> bool:
@@ -210,16 +217,14 @@ def _copied(session: Any, saver: Any) -> dict[saved.Entry, Any]:
 
 
 def _check_is_local(session: Any, saver: Any) -> None:
-    """Refuses values that are on parameter servers."""
+    """Refuses values that are on parameter servers; `fit` has done so before."""
     if isinstance(session, LiveSession):
-        is_local = session.saves_directly
-    else:
-        entries = saved.entries_of_saver(saver, session.graph)
-        devices = [tf.DeviceSpec.from_string(t.device) for t in entries.values()]
-        is_local = len({(each.job, each.task) for each in devices}) <= 1
-    if not is_local:
+        return
+    entries = saved.entries_of_saver(saver, session.graph)
+    devices = [tf.DeviceSpec.from_string(t.device) for t in entries.values()]
+    if len({(each.job, each.task) for each in devices}) > 1:
         raise errors.RefusedError(
-            "BackgroundSaverHook copies the values of a process, and those of this "
-            "training are on parameter servers, which write them themselves. Use "
-            "`tf.compat.v1.train.CheckpointSaverHook`."
+            "`BackgroundSaverHook` copies the values of its process, and those of this "
+            "session are on parameter servers too. Use "
+            "`tf.compat.v1.train.CheckpointSaverHook`, for which the servers write them."
         )
