@@ -109,8 +109,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         return run
 
     def _host_of(self, model: KerasModel) -> MakeHost:
-        refusals.check_backend(self.hook, [keras_behind(model)])
         """What puts the host of a model's loops together; refuses what has none."""
+        refusals.check_backend(self.hook, [keras_behind(model)])
         if is_graph_model(model):
             check_model(model, self.hook)
             return graph_host
