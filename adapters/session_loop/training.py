@@ -330,6 +330,7 @@ class TrainRun(SessionRun):
         epochs = self.config.epochs
         if over and epochs is not None and clock.number + 1 >= epochs:
             self._epochs_are_over = True
+            self.stop_reason = f"the last of `epochs={epochs}` is over"
         if self._epochs_are_over or self.model.stop_training:
             run_context.request_stop()
 

@@ -103,7 +103,7 @@ def plain(config: Any) -> None:
         server.join()
     own = f"/job:worker/task:{index}"
     place = v1.train.replica_device_setter(cluster=jobs, worker_device=own)
-    me = SimpleNamespace(num_workers=len(jobs["worker"]), is_chief=index == 0)
+    me = SimpleNamespace(num_replicas=len(jobs["worker"]), is_chief=index == 0)
     with tf.Graph().as_default(), v1.device(place):
         train_op, hooks = build(me)
         filters = v1.ConfigProto(device_filters=["/job:ps", own])

@@ -49,7 +49,7 @@ def told(it: Job, task: str) -> dict[str, set[str]]:
 
 @beside_others()
 def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
-    subtests: pytest.Subtests, tmp_path: Path, fork_server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     model_dir = tmp_path / "model"
     # From plain TensorFlow: a checkpoint from before the job used hookbridge.
@@ -60,32 +60,31 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         ("first", {"worker 0": ["stop_training_at=30"]}),
         ("second", {"chief 0": ["request_stop_at=30"]}),
     ):
-        with subtests.test(str(name)):
-            arguments = ("aggregate=2", f"dir={model_dir}")
-            with job(
-                *(tmp_path / name, "estimator_job.py", *arguments),
-                tasks=TASKS,
-                own=own,
-                server=fork_server,
-            ) as it:
-                codes = it.wait()
-            assert set(codes.values()) == {0}, it.logs()
-            assert it.idle_secs_to_end() <= 10, it.logs()
-            assert it.events("chief 0", "session")[0]["step"] == reached
-            assert it.events("worker 0", "end") and it.events("chief 0", "train_end")
-            checkpoint = tf.train.latest_checkpoint(str(model_dir))
-            before, reached = reached, int(checkpoint.rpartition("-")[2])
-            # While one task is late, both gradients of an update come from the
-            # other task.
-            assert reached >= before + 10
-            assert it.events("evaluator 0", "left")[0]["evaluated"] == reached
-            # The checkpoint has the variables of the model, and no more.
-            (graph,) = it.events("chief 0", "variables")
-            saved = [name for name, _ in tf.train.list_variables(checkpoint)]
-            assert saved == graph["names"] == names
-            assert {task: told(it, task) for task in TASKS} == TOLD
-            for task in TASKS:
-                assert "Traceback" not in it.log(task), it.log(task)
+        arguments = ("aggregate=2", f"dir={model_dir}")
+        with job(
+            *(tmp_path / name, "estimator_job.py", *arguments),
+            tasks=TASKS,
+            own=own,
+            server=fork_server,
+        ) as it:
+            codes = it.wait()
+        assert set(codes.values()) == {0}, it.logs()
+        assert it.idle_secs_to_end() <= 10, it.logs()
+        assert it.events("chief 0", "session")[0]["step"] == reached
+        assert it.events("worker 0", "end") and it.events("chief 0", "train_end")
+        checkpoint = tf.train.latest_checkpoint(str(model_dir))
+        before, reached = reached, int(checkpoint.rpartition("-")[2])
+        # While one task is late, both gradients of an update come from the
+        # other task.
+        assert reached >= before + 10
+        assert it.events("evaluator 0", "left")[0]["evaluated"] == reached
+        # The checkpoint has the variables of the model, and no more.
+        (graph,) = it.events("chief 0", "variables")
+        saved = [name for name, _ in tf.train.list_variables(checkpoint)]
+        assert saved == graph["names"] == names
+        assert {task: told(it, task) for task in TASKS} == TOLD
+        for task in TASKS:
+            assert "Traceback" not in it.log(task), it.log(task)
 
 
 @pytest.mark.one_tensorflow
@@ -110,7 +109,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
-    assert "evaluator: a callback has set `stop_training`" in marker["reason"]
+    assert "evaluator: `TestStopper` asked for a stop" in marker["reason"]
 
 
 @pytest.mark.one_tensorflow

@@ -62,46 +62,43 @@ def test_without_server_or_chief_everybody_ends_with_an_error(
 
 @beside_others()
 def test_a_preempted_job_saves_and_the_next_run_goes_on(
-    subtests: pytest.Subtests, tmp_path: Path, fork_server: ForkServer
+    tmp_path: Path, fork_server: ForkServer
 ) -> None:
     saved = tmp_path / "saved"
     names = write_checkpoint(saved)
     reached, all_batches = OLD_STEP, 0
     for preempted, arguments in (("worker 0", ("aggregate=2",)), ("ps 0", ())):
-        with subtests.test(str(preempted)):
-            where = tmp_path / preempted
-            with job(
-                *(where, "session_job.py", f"dir={saved}", *arguments),
-                server=fork_server,
-            ) as it:
-                wait_for_steps(it)
-                if preempted == "ps 0":
-                    # Nobody waits for a worker that was killed for good.
-                    looks = len(it.events("ps 0", "looked"))
-                    it.wait_for("ps 0", "looked", looks + 1)  # and has seen it
-                    it.send("worker 1", signal.SIGKILL)
-                    it.wait(["worker 1"])
-                it.send(preempted, signal.SIGTERM)
-                codes = it.wait()
-            killed = codes.pop("worker 1")
-            assert set(codes.values()) == {exit_codes.PREEMPTED}, it.logs()
-            assert it.events("worker 0", "session")[0]["step"] == reached
-            chief, served = (it.events(t, "left")[0] for t in ("worker 0", "ps 0"))
-            assert f"{preempted}: it received SIGTERM" in chief["reason"]
-            assert served["idle"] - chief["idle"] < AFTER_CHIEF_UNSEEN_SECS, it.logs()
-            expected = (
-                exit_codes.PREEMPTED if preempted == "worker 0" else -signal.SIGKILL
-            )
-            assert killed == expected
-            ended = it.events("worker 0", "end")[0]["step"]
-            batches = it.events("worker 0", "train_end")[0]["batches"]
-            # The callback continues its count from the run before.
-            assert batches > all_batches
-            before, all_batches = reached, batches
-            reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
-            # While hooks get `end`, a thread of the chief may still apply gradients.
-            assert before < ended - 1 <= reached <= ended
-            assert variables(saved) == names
+        where = tmp_path / preempted
+        with job(
+            *(where, "session_job.py", f"dir={saved}", *arguments),
+            server=fork_server,
+        ) as it:
+            wait_for_steps(it)
+            if preempted == "ps 0":
+                # Nobody waits for a worker that was killed for good.
+                looks = len(it.events("ps 0", "looked"))
+                it.wait_for("ps 0", "looked", looks + 1)  # and has seen it
+                it.send("worker 1", signal.SIGKILL)
+                it.wait(["worker 1"])
+            it.send(preempted, signal.SIGTERM)
+            codes = it.wait()
+        killed = codes.pop("worker 1")
+        assert set(codes.values()) == {exit_codes.PREEMPTED}, it.logs()
+        assert it.events("worker 0", "session")[0]["step"] == reached
+        chief, served = (it.events(t, "left")[0] for t in ("worker 0", "ps 0"))
+        assert f"{preempted}: it received SIGTERM" in chief["reason"]
+        assert served["idle"] - chief["idle"] < AFTER_CHIEF_UNSEEN_SECS, it.logs()
+        expected = exit_codes.PREEMPTED if preempted == "worker 0" else -signal.SIGKILL
+        assert killed == expected
+        ended = it.events("worker 0", "end")[0]["step"]
+        batches = it.events("worker 0", "train_end")[0]["batches"]
+        # The callback continues its count from the run before.
+        assert batches > all_batches
+        before, all_batches = reached, batches
+        reached = int(tf.train.latest_checkpoint(str(saved)).rpartition("-")[2])
+        # While hooks get `end`, a thread of the chief may still apply gradients.
+        assert before < ended - 1 <= reached <= ended
+        assert variables(saved) == names
 
     last = f"last_step={reached + 15}"
     with job(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from cluster_processes import job
 from fork_server import ForkServer
 from side_by_side import beside_others
@@ -15,23 +14,20 @@ STEPS = 20
 
 
 @beside_others()
-def test_replicated_model_function(
-    subtests: pytest.Subtests, tmp_path: Path, fork_server: ForkServer
-) -> None:
+def test_replicated_model_function(tmp_path: Path, fork_server: ForkServer) -> None:
     arguments = (f"last_step={STEPS}", "aggregate=2", "step_secs=0.01", "towers=2")
     jobs = {}
     for name, tasks in (("cluster", TASKS), ("alone", ("worker 0",))):
-        with subtests.test(str(name)):
-            with job(
-                *(tmp_path / name, "session_job.py", *arguments),
-                tasks=tasks,
-                server=fork_server,
-                alone=len(tasks) == 1,
-            ) as it:
-                codes = it.wait()
-            assert set(codes.values()) == {0}, it.logs()
-            assert it.idle_secs_to_end() <= 10, it.logs()
-            jobs[name] = it
+        with job(
+            *(tmp_path / name, "session_job.py", *arguments),
+            tasks=tasks,
+            server=fork_server,
+            alone=len(tasks) == 1,
+        ) as it:
+            codes = it.wait()
+        assert set(codes.values()) == {0}, it.logs()
+        assert it.idle_secs_to_end() <= 10, it.logs()
+        jobs[name] = it
     it = jobs["cluster"]
     for index, task in enumerate(TASKS[2:]):
         (placed,) = it.events(task, "placement")
