@@ -83,6 +83,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         if self._watch is not None:
             self._watch.end()
         self._watch = CallWatch(self, self.hook, model, self._run)
+        if self._states is not None:
+            self._states.on_set_model(model)
 
     def expect(self, run: HookedLoop) -> None:
         """The next `set_model` joins this run: for loops that open one themselves.

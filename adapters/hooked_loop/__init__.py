@@ -3,6 +3,6 @@
 Read in this order: `loop` (begins, steps, stops, ends and fails the hooks), `host`
 (the parts of a native loop: `fit_loop`, `graph_fit`, `parameter_server`),
 `monitored` (what TensorFlow's `MonitoredSession` gets) and `modes`; then
-`states` (the callbacks' state beside checkpoints), `call_watch` (hooks that nobody
-calls) and `refusals`.
+`states` (the callbacks' state beside checkpoints) and `backups`, `call_watch` (hooks
+that nobody calls) and `refusals`.
 """

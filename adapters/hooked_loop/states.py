@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.hooked_loop.backups import FitBackups
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.live_session.variables import (
     components,
@@ -61,6 +62,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._params: Mapping[str, Any] = {}
         self._model: Any = None
         self._guests: list[Any] = []
+        self._backups = FitBackups()
         self._state = CallbackState()
         self._part: Part | None = None
         # The learning rate, and its value if no callback has set it.
@@ -73,6 +75,24 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._epochs_left = False
         self._is_early = False
         self._at_error: Any = None
+
+    def on_set_model(self, model: Any) -> None:
+        """Called in the hook's place, before any callback has an event."""
+        names = compat.running_locals("callback_list")
+        self._model = model
+        if names is not None:
+            everyone = names["self"]
+            # A new list: Keras goes through the old one now.
+            assign(everyone, callbacks=[_Before(self, everyone), *everyone.callbacks])
+
+    def none_has_begun(self, callbacks: Sequence[Any]) -> None:
+        """Before `on_train_begin` of all, in which callbacks may restore a backup."""
+        self._backups = FitBackups(callbacks)
+        self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
+        checkpoint = self._checkpoint()
+        if checkpoint is not None:
+            step = self._state.step_of(checkpoint) or iterations_of(self._model)
+            self._backups.choose(checkpoint, step, self._state)
 
     def on_train_begin(self, model: Any, loop: Any, params: Mapping[str, Any]) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
@@ -114,7 +134,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """Those callbacks with a state go on with it."""
         if self._guests:
             self._part = self._state.add(self._guests, self._loop)
-            prefix = self._checkpoint()
+            prefix = self._backups.restored(self._state) or self._checkpoint()
             saved = None if prefix is None else self._state.read(prefix, _rates_of)
             self._part.begin()
             if saved is not None:
@@ -155,6 +175,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return
         self.rewrite()
         self._saved = None
+        if self._run.has_begun:
+            self._save_backups()
         if self._epoch_begin is None:
             self._epoch_begin = self._run.host.graph.step_number
 
@@ -193,6 +215,10 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._saved is not None and not self._is_early:
             self._saved.follow()
 
+    def _save_backups(self) -> None:
+        if self._part is not None:
+            self._backups.save_new(self._state, self._run.host.graph.step_number)
+
     def epoch_begins(self) -> None:
         self._epoch_begin = None
 
@@ -211,6 +237,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         epochs = self._params.get("epochs")
         self._epochs_left = epochs is not None and epoch + 1 < epochs
         self.rewrite()
+        if self._run is not None and self._run.has_begun:
+            self._run.host.step.flush()
+            self._save_backups()
 
     def training_ends(self) -> None:
         """Before any callback has the end of the training."""
@@ -285,6 +314,22 @@ def _value_of(rate: Any) -> float:
 def _rates_of(loop: Any, step: int) -> list[float]:
     """The rates that callbacks had set; raises anything if they are damaged."""
     return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
+
+
+class _Before(AnyFlavour):
+    """The first callback of a list, before any has an event."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __init__(self, states: FitStates, everyone: Any) -> None:
+        self._states = states
+        self._everyone = weakref.ref(everyone)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        everyone = self._everyone()
+        if everyone is not None:
+            self._states.none_has_begun([unwrapped(c) for c in everyone.callbacks])
 
 
 class _First(AnyFlavour):

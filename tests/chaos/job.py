@@ -161,7 +161,10 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
             noise = tf.random.stateless_normal([16, 1], seed + 1)
             error = x @ weight - x @ TRUTH - 0.1 * noise
             loss = tf.reduce_mean(error**2, name="loss")
-            optimizer = v1.train.GradientDescentOptimizer(RATE)
+            rate: Any = RATE
+            if kind == "sync":  # a queue of the chief's reads it, outside the loop
+                rate = v1.get_variable("rate", initializer=RATE, trainable=False)
+            optimizer = v1.train.GradientDescentOptimizer(rate)
             sync = []
             if kind == "sync":
                 workers = cluster.num_replicas

@@ -45,7 +45,7 @@ class Killed(v1.train.SessionRunHook):
         return v1.train.SessionRunArgs(v1.train.get_global_step())
 
     def after_run(self, run_context, run_values):
-        if run_values.results == killed_at:
+        if 0 < killed_at <= run_values.results:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

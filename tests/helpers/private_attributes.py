@@ -58,6 +58,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_cluster_coordinator": "the coordinator that runs the steps of `fit`",
         "_flatten_layers": "the layers at every depth",
         "_is_graph_network": "whether `clone_model` can clone it",
+        "_maybe_load_initial_counters_from_ckpt": "the step of a restored backup",
         "_steps_per_execution": "how many steps a call of the train function makes",
         "_train_counter": "how many steps a call has made",
     },
@@ -88,7 +89,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "Keras 2 callback's method": {"_is_default": "whether a guest overrides it"},
     "Keras 3 callback's method": {"_is_default": "whether a guest overrides it"},
     "Keras 3 EarlyStopping": {"_set_monitor_op": "sets `best` before Keras 3.7"},
-    "Keras 3 model": {"_flatten_layers": "the layers at every depth"},
+    "Keras 3 model": {
+        "_flatten_layers": "the layers at every depth",
+        "_initial_epoch": "the epoch of a restored backup",
+    },
     "Keras 3 optimizer": {
         "_iterations": "how many steps a call has made",
         "_learning_rate": "the variable or the schedule",

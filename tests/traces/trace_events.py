@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from hookbridge.errors import HookBridgeError
+
 v1 = tf.compat.v1
 
 Event = dict[str, Any]
@@ -46,9 +48,17 @@ def clean(text: Any, root: Path | None = None) -> str:
 
 
 def describe_exception(error: BaseException, root: Path | None = None) -> Event:
-    """The type and the first line of an exception."""
+    """The type and the first line of an exception.
+
+    One of hookbridge's has `is_a` too: the built-in types that an `except` of
+    somebody who knows TensorFlow's own error names.
+    """
     lines = clean(error, root).strip().split("\n")
-    return {"type": type(error).__name__, "msg": lines[0][:300]}
+    event: Event = {"type": type(error).__name__, "msg": lines[0][:300]}
+    if isinstance(error, HookBridgeError):
+        bases = [each for each in type(error).__mro__ if each.__module__ == "builtins"]
+        event["is_a"] = [each.__name__ for each in bases]
+    return event
 
 
 def describe(value: Any) -> Any:
@@ -89,9 +99,15 @@ def lines(log: list[Event]) -> list[str]:
 
 
 def comparable(recorded: list[Event], seen: list[Event]) -> tuple[list[str], list[str]]:
-    """Both logs as lines; our message is equal if it begins with theirs."""
+    """Both logs as lines; our message is equal if it begins with theirs.
+
+    Our error is equal if an `except` of TensorFlow's type catches it.
+    """
     ours = [dict(event) for event in as_json(seen)]
-    for theirs, event in zip(recorded, ours, strict=False):
+    caught = [event.pop("is_a", []) for event in ours]
+    for theirs, event, types in zip(recorded, ours, caught, strict=False):
+        if theirs.get("type") in types:
+            event["type"] = theirs["type"]
         known, message = str(theirs.get("msg", "")), str(event.get("msg", ""))
         # TensorFlow's `KeyError` shows its text in quotes, ours does not.
         start = known.removesuffix(")").replace('"', "")

@@ -115,7 +115,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "all callbacks of a loop, to save and restore their states",
         )
         for keras in ("keras", "tf_keras")
-        for event in ("on_train_begin", "on_test_begin")
+        for event in ("set_model", "on_train_begin", "on_test_begin")
     ),
     "keras3_step": (
         PrivateFrame(

@@ -128,6 +128,7 @@ class OwnLoop:
             else:
                 hooked.leave()
             self._list.on_train_begin()
+            self._epoch, self._batch = self._first_step()
         except BaseException:
             hooked.leave()
             self._lent.remove()
@@ -151,6 +152,16 @@ class OwnLoop:
             return error is not None
         finally:
             self._lent.remove()
+
+    def _first_step(self) -> tuple[int, int]:
+        """The epoch and its batch at which a `fit` would begin now."""
+        # A `BackupAndRestore` may have restored an earlier run in `on_train_begin`.
+        model: Any = self._model
+        if hasattr(model, "_maybe_load_initial_counters_from_ckpt"):  # Keras 2
+            length, first = self._steps_per_epoch, self._epoch
+            epoch, batch = model._maybe_load_initial_counters_from_ckpt(length, first)
+            return int(epoch), int(batch)
+        return getattr(model, "_initial_epoch", None) or self._epoch, 0
 
     @property
     def history(self) -> dict[str, list[Any]]:
@@ -204,7 +215,7 @@ class OwnLoop:
         if self.should_stop():
             raise EndOfLoop
         if not self._is_in_epoch:
-            self._is_in_epoch, self._batch = True, 0
+            self._is_in_epoch = True
             self._list.on_epoch_begin(self._epoch)
             self._logs.begin()
         self._list.on_train_batch_begin(self._batch)
@@ -233,7 +244,7 @@ class OwnLoop:
 
     def _finish_epoch(self) -> None:
         if self._is_in_epoch:
-            self._is_in_epoch = False
+            self._is_in_epoch, self._batch = False, 0
             logs = own_logs.numbers({**self._logs.last, **self._more})
             self._more = {}
             self._epoch += 1

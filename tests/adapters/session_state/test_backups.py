@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import tensorflow as tf
-from callback_recorder import counting
+from callback_recorder import callback_of, counting
 
 import hookbridge as hb
 
@@ -66,3 +68,108 @@ def test_the_newer_one_decides(
     by_backup = "goes on from the backup" in caplog.text
     assert by_backup is (save_steps == 100)
     assert ("goes on from the checkpoint" in caplog.text) is not by_backup
+
+
+X, Y = np.ones([LENGTH, 1], "float32"), np.ones([LENGTH, 1], "float32")
+
+
+def counting_model(keras: Any) -> Any:
+    """A model whose weight is the number of its steps."""
+    keras.backend.clear_session()
+    dense = keras.layers.Dense(
+        1, use_bias=False, kernel_initializer="zeros", name="out"
+    )
+    model = keras.Sequential([keras.Input((1,)), dense])
+    model.compile(keras.optimizers.SGD(1.0), loss=lambda y, p: -tf.reduce_mean(p))
+    return model
+
+
+def own_loop(keras: Any, model: Any, guests: list[Any], epoch: int) -> None:
+    @tf.function  # type: ignore[untyped-decorator]
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = -tf.reduce_mean(model(x))
+        own = model.trainable_variables
+        model.optimizer.apply_gradients(zip(tape.gradient(loss, own), own, strict=True))
+        return loss
+
+    with hb.loops.OwnLoop(
+        guests,
+        model=model,
+        steps_per_epoch=LENGTH,
+        epochs=LAST // LENGTH,
+        initial_epoch=epoch,
+    ) as loop:
+        while not loop.should_stop():
+            loop.step(step, X[:1])
+
+
+def fit(keras: Any, model: Any, guests: list[Any], epoch: int) -> None:
+    model.fit(
+        X,
+        Y,
+        batch_size=1,
+        epochs=LAST // LENGTH,
+        initial_epoch=epoch,
+        verbose=0,
+        callbacks=hb.as_callbacks(guests),
+    )
+
+
+class Case(NamedTuple):
+    """What a `fit` does, and the steps that its callback and its weight have then."""
+
+    save_steps: int
+    restores: bool  # the newest checkpoint, before it begins
+    is_backup_first: bool
+    steps: int
+    decides: str
+
+
+# The backup is of step 8. From a checkpoint of step 9, a `fit` makes the whole epoch.
+CASES = [
+    Case(3, True, True, 17, "checkpoint"),
+    Case(3, True, False, 17, "checkpoint"),
+    Case(4, True, True, 16, "checkpoint"),
+    Case(100, True, True, 16, "backup"),
+    Case(100, True, False, 16, "backup"),
+    Case(3, False, True, 16, ""),
+]
+
+
+@pytest.mark.parametrize("run", [fit, own_loop])
+@pytest.mark.parametrize("case", CASES)
+def test_one_of_them_decides_in_fit(
+    keras: Any,
+    run: Callable[..., None],
+    case: Case,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def kill(self: Any, batch: int, logs: Any = None) -> None:
+        if int(np.asarray(self.model.optimizer.iterations)) == KILLED:
+            raise KeyboardInterrupt
+
+    for is_first in (True, False):
+        model, epoch, count = counting_model(keras), 0, counting(keras)
+        folder = str(tmp_path / "saved")
+        if case.restores and not is_first:
+            step = hb.checkpoints.restore(model, folder).global_step
+            assert step is not None
+            epoch = step // LENGTH
+        saver = v1.train.CheckpointSaverHook(folder, save_steps=case.save_steps)
+        guests = [saver, count, keras.callbacks.BackupAndRestore(str(tmp_path / "b"))]
+        if case.is_backup_first:
+            guests.reverse()
+        if is_first:
+            guests.append(callback_of(keras, on_train_batch_end=kill))
+        with pytest.raises(KeyboardInterrupt) if is_first else caplog.at_level("INFO"):
+            run(keras, model, guests, epoch)
+    epochs, weight = LAST // LENGTH, float(np.sum(model.get_weights()[0]))
+    assert (count.batches, count.epochs, weight) == (case.steps, epochs, case.steps)
+    newest = tf.train.latest_checkpoint(folder)
+    assert int(tf.train.load_variable(newest, "global_step")) == case.steps
+    for name in ("checkpoint", "backup"):
+        said = f"goes on from the {name}" in caplog.text
+        assert said is (case.decides == name)
+    assert "callbacks that go on with the state" in caplog.text

@@ -1,0 +1,45 @@
+"""Backups of `BackupAndRestore` in a `fit` that saves checkpoints too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from absl import logging
+
+from hookbridge.adapters.state import backups
+from hookbridge.adapters.state.files import CallbackState
+
+
+class FitBackups:
+    """The backups of the callbacks of a `fit`, each with their state beside it.
+
+    A `fit` whose model was restored from a checkpoint goes on from the newer one of
+    checkpoint and backup. One whose model was not goes on from its backup.
+    """
+
+    def __init__(self, callbacks: Iterable[Any] = ()) -> None:
+        self._backups = backups.of(callbacks)
+
+    def choose(self, checkpoint: str, step: int, state: CallbackState) -> None:
+        """Sets older backups aside, before their callbacks restore them."""
+        backups.newer_than(checkpoint, step, self._backups, state)
+
+    def restored(self, state: CallbackState) -> str | None:
+        """Where the state of the backup is that a callback has restored, if any."""
+        for backup in self._backups:
+            if backup.exists and backup.step_in(state) is not None:
+                return backup.prefix
+            if backup.exists:
+                logging.warning(
+                    "hookbridge: training goes on from the backup %s, which has no "
+                    "state of callbacks; they begin anew.",
+                    backup.prefix,
+                )
+        return None
+
+    def save_new(self, state: CallbackState, step: int) -> None:
+        """Writes the state beside each backup that was written since the last call."""
+        for backup in self._backups:
+            if backup.is_new():
+                state.save(backup.prefix, step)
