@@ -226,5 +226,5 @@ def _check_is_local(session: Any, saver: Any) -> None:
         raise errors.RefusedError(
             "`BackgroundSaverHook` copies the values of its process, and those of this "
             "session are on parameter servers too. Use "
-            "`tf.compat.v1.train.CheckpointSaverHook`, for which the servers write them."
+            "`CheckpointSaverHook`, for which the servers write them."
         )
