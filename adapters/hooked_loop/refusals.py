@@ -84,7 +84,7 @@ def check_class(
     where: str,
     see: str = "hook in fit",
 ) -> None:
-    """Refuses a hook whose class or base class is a TensorFlow class of a table."""
+    """Refuses a hook whose class or base class is in a table, one of TensorFlow or ours."""
     for cls in type(hook).__mro__:
         if cls.__name__ in table and cls.__module__.startswith(
             ("tensorflow", "hookbridge")
