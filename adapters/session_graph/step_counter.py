@@ -44,12 +44,8 @@ class StepCounter:
         self.stale = False
         return int(session.run(self.variable))
 
-    def after(
-        self, before: int, adds: int | None, count: int | None, run_context: Any
-    ) -> int:
-        """The global step after a step; `adds` and `count` are None if not known."""
-        if adds is not None and not self.stale:
-            return before + adds
+    def after(self, before: int, count: int | None, run_context: Any) -> int:
+        """The global step after a step that fetched it as `count`, or did not: None."""
         if count is not None:
             self.stale = False
             return count

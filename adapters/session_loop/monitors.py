@@ -91,7 +91,30 @@ def unknown_metric(
     )
 
 
-def check_values(
+class ValueCheck:
+    """Tells once which metrics of a training had no value in its first epoch."""
+
+    def __init__(self, config: SessionConfig, metrics: Sequence[str]) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._start = 0  # the step at which the session began
+        self._is_done = False
+
+    def begin(self, step: int) -> None:
+        """A session begins at a step."""
+        self._start = step
+
+    def look(self, step: int, values: Mapping[str, object]) -> None:
+        """An epoch ends at a step, with the values of `logs`."""
+        # A run between two steps is not missing after a single step.
+        if self._is_done or step <= self._start + 1:
+            return
+        self._is_done = True
+        missing = [key for key in self._metrics if key not in values]
+        _say_missing(self._config, missing, list(values))
+
+
+def _say_missing(
     config: SessionConfig, missing: Sequence[str], present: Sequence[str]
 ) -> None:
     """Says which entries of `logs` had no value in the first epoch."""

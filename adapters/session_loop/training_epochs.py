@@ -79,7 +79,7 @@ class TrainingEpochs:
         sources: Sequence[LogSource],
         rates: LiveRates,
         deliver: Callable[..., None],
-        validate: Callable[[], Mapping[str, Any]],
+        validate: Callable[[int], Mapping[str, Any]],
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -108,7 +108,9 @@ class TrainingEpochs:
     def end(self) -> None:
         """Ends the open epoch with its validation."""
         self.clock.is_open = False
-        logs = {**self.logs.current, **(self._validate() if self._length else {})}
+        logs = dict(self.logs.current)
+        if self._length:
+            logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
 

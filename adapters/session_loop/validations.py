@@ -235,6 +235,13 @@ class ValidationRun:
         self._check(result)
         return result
 
+    def logs_after(self, epoch: int) -> Mapping[str, Any]:
+        """The `val_*` logs at the end of an epoch; none if it is not validated here."""
+        run = self._run
+        if self and run.validates_here() and run.config.validates_after(epoch):
+            return values.as_val_logs(self.run())
+        return {}
+
     def _check(self, result: Collection[str]) -> None:
         """Compares the first result with what callbacks monitor."""
         if not self._checked:
