@@ -17,7 +17,7 @@ from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import saved, variables
-from hookbridge.adapters.session_graph.saved import Entry
+from hookbridge.adapters.session_graph.saved import SavedArray
 
 
 def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
@@ -34,14 +34,14 @@ def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
     each = _variables(graph)
     values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
     for name, rate in rates.unsaved().items():
-        values[Entry(name, "", name)] = rate.read()
+        values[SavedArray(name, "", name)] = rate.read()
     weight_files.save(path, values, h5=True)
 
 
 def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
     """Sets what `save` has written; warns of what is not there."""
     wanted = saved.entries_of(_variables(graph))
-    unsaved = {Entry(name, "", name): rate for name, rate in rates.unsaved().items()}
+    unsaved = {SavedArray(name, "", name): rate for name, rate in rates.unsaved().items()}
     values = weight_files.load(path, [*wanted, *unsaved], lenient=True)
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:

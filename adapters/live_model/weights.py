@@ -106,7 +106,7 @@ class LiveWeights:
         self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
 
-    def entries(self) -> dict[saved.Entry, Any]:
+    def entries(self) -> dict[saved.SavedArray, Any]:
         """All values, as a checkpoint has them."""
         return dict(
             zip(map(saved.entry_of, self.all), self.read(self.all), strict=True)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from hookbridge.ground import compat
 
 
-class Evaluation(NamedTuple):
+class EvalMetrics(NamedTuple):
     """The metrics of an evaluation, and the op that updates them."""
 
     values: dict[str, Any]  # `{name: tensor}` of `eval_metric_ops`, `"loss"` included
@@ -58,7 +58,7 @@ def input_names() -> dict[str, str]:
     return names
 
 
-def evaluation(graph: Any) -> Evaluation | None:
+def evaluation(graph: Any) -> EvalMetrics | None:
     """The metrics of the evaluation whose session is being made, or None."""
     names = compat.running_locals("evaluate_once")
     if names is None:
@@ -71,7 +71,7 @@ def evaluation(graph: Any) -> Evaluation | None:
         for name, value in final.items()
         if name != "global_step" and getattr(value, "graph", None) is graph
     }
-    return Evaluation(metrics, updates[0]) if metrics else None
+    return EvalMetrics(metrics, updates[0]) if metrics else None
 
 
 def checkpoint_dir() -> str | None:

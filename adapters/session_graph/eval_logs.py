@@ -48,7 +48,7 @@ def _named_metrics(graph: Any) -> list[LogSource]:
 
 
 def _declared_metrics(
-    evaluation: estimator_stack.Evaluation, graph: Any
+    evaluation: estimator_stack.EvalMetrics, graph: Any
 ) -> list[LogSource]:
     """The metrics that `Estimator.evaluate` returns, in the order they were built."""
     # An Estimator sorts the names, but the variables are in the user's order.

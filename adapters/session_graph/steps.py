@@ -36,7 +36,7 @@ class Step:
         self.adds: int | None = adds  # to the counter, if the graph alone tells it
 
 
-class Run(NamedTuple):
+class RunKind(NamedTuple):
     """What a run of certain fetches is."""
 
     step: Step | None  # a training step, or an eval step
@@ -79,19 +79,19 @@ class StepGraph:
         # variables.
         return self.run_of(fetches).writes
 
-    def run_of(self, fetches: Any) -> Run:
+    def run_of(self, fetches: Any) -> RunKind:
         """What a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
         except UnknownStructureError:
             key = tuple(map(id, graph_ops.leaves(fetches)))
-        run: Run | None = self._known.get(key)
+        run: RunKind | None = self._known.get(key)
         if run is None:
             reached = graph_ops.ancestors(self.operations(fetches))
             writes = not reached.isdisjoint([*self._writers, *self.pushes])
             step = self._step(reached)
             updates = step is None and not reached.isdisjoint(self.updates)
-            run = Run(step, Step(None, reached) if updates else None, writes)
+            run = RunKind(step, Step(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
             held = copy_structure(fetches), list(graph_ops.leaves(fetches))
             self._known.add(key, run, keep=held)

@@ -73,7 +73,7 @@ class GuestReport(NamedTuple):
     lost: str = ""
 
 
-class Report(NamedTuple):
+class Explanation(NamedTuple):
     """What a host does with each guest of a list; `print` it or read it.
 
     It prints the verdict and a line for each guest; `details` has all events.
@@ -140,7 +140,7 @@ class Report(NamedTuple):
         }
 
 
-def explain(items: Any, host: Host = "session") -> Report:
+def explain(items: Any, host: Host = "session") -> Explanation:
     """Tells what a host would deliver to each guest, without running anything.
 
     Args:
@@ -160,7 +160,7 @@ def explain(items: Any, host: Host = "session") -> Report:
         )
     guests = records(items)
     callbacks = [g.item for g in guests if g.kind == "callback"]
-    return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
+    return Explanation(host, tuple(_explain_one(g, host, callbacks) for g in guests))
 
 
 def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:

@@ -22,7 +22,7 @@ from hookbridge.jobs.loops.tasks.signals import on_sigterm
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.inputs import Inputs
-from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.settings import TrainingSettings
 from hookbridge.jobs.training.summary import failure, report, summary
 
@@ -68,7 +68,7 @@ class TrainingJob:
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        self._part = Part(definition, settings, inputs, config, params)
+        self._part = JobPart(definition, settings, inputs, config, params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.jobs.training.fit_training import FitTraining

@@ -21,7 +21,7 @@ SAVE_SECS = 600
 
 
 @dataclass(frozen=True)
-class Part:
+class JobPart:
     """What one process of a job works with."""
 
     definition: ModelDefinition

@@ -26,7 +26,7 @@ from hookbridge.jobs.loops.towers.inputs import (
 )
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
-from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.summary import watchers
 
 v1 = tf.compat.v1
@@ -40,7 +40,7 @@ class SessionTraining:
     in `towers` without one.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: JobPart) -> None:
         self._part = part
         definition, settings = part.definition, part.settings
         self._devices = tower_devices(settings.num_towers)
