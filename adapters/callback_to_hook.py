@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 
 
 class CallbackToHook(

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
-from hookbridge.adapters.hooked_loop import states as fit_states
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, record_of
+from hookbridge.adapters.hooked_loop import fit_states
 from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
     in_several_processes,
 )
 from hookbridge.adapters.parameter_server import deferred_callback as ps
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
@@ -194,8 +194,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     positive("max_lag", max_lag, least=0)
-    refusals.check_keras()
-    is_deferred = max_lag is not None or refusals.in_sight()
+    ps_refusals.check_keras()
+    is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
     callbacks = _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)

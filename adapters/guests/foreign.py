@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import wrapt
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
 from hookbridge.ground.lifecycle.overrides import wants_batches
 
 # Class name -> (reason, way out).

@@ -10,7 +10,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.cluster import task_of
+from hookbridge.ground.tf_config import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)

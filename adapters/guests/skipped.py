@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from hookbridge.adapters.guests import any_flavour, roles
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
 
 
 class _Skipped(Wrapper):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.adapters.guests.record import Wrapper
+from hookbridge.adapters.guests.guest_record import Wrapper
 
 _MARK = "_hookbridge_watcher"
 

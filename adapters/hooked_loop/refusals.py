@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground import compat
 
 # Class name -> (reason, way out). Most of these classes are private, or exist in some

@@ -12,11 +12,11 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph import saved, variables
+from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.saved import SavedArray
 
 
@@ -41,7 +41,9 @@ def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
 def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
     """Sets what `save` has written; warns of what is not there."""
     wanted = saved.entries_of(_variables(graph))
-    unsaved = {SavedArray(name, "", name): rate for name, rate in rates.unsaved().items()}
+    unsaved = {
+        SavedArray(name, "", name): rate for name, rate in rates.unsaved().items()
+    }
     values = weight_files.load(path, [*wanted, *unsaved], lenient=True)
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
@@ -60,4 +62,4 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
 def _variables(graph: Any) -> list[Any]:
     # The step follows from the epoch at which the callback resumes.
     step = tf.compat.v1.train.get_global_step(graph)
-    return [v for v in variables.saved_variables(graph) if v is not step]
+    return [v for v in session_variables.saved_variables(graph) if v is not step]

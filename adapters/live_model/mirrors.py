@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 
 _MOST_BYTES = 2**25  # read in one run

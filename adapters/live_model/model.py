@@ -11,11 +11,11 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import Clone, need
 from hookbridge.adapters.live_model.counters import LiveCounters
-from hookbridge.adapters.live_model.files import ModelFiles
 from hookbridge.adapters.live_model.link import Link
+from hookbridge.adapters.live_model.model_files import ModelFiles
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 
 

@@ -14,7 +14,7 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
+from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
 
 

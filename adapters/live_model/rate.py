@@ -12,7 +12,11 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.session_graph import learning_rate, ops, variables
+from hookbridge.adapters.session_graph import (
+    graph_ops,
+    learning_rate,
+    session_variables,
+)
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
 
@@ -128,7 +132,7 @@ class LiveRate(watched.Keeper):
         if self._waiting is not None:
             return self._waiting
         if self.rate.kind == "variable":
-            initial = ops.constant_value(self.rate.variable.initializer.inputs[1])
+            initial = graph_ops.constant_value(self.rate.variable.initializer.inputs[1])
             if initial is not None:
                 return initial
         return np.full((), np.nan, self._dtype)  # not known yet
@@ -224,7 +228,7 @@ class LiveRate(watched.Keeper):
         if self._undo is None:
             self._undo = self._back_to_now()
         if rate.kind == "variable":
-            variables.write(self._session(), [(rate.variable, value)])
+            session_variables.write(self._session(), [(rate.variable, value)])
             self.feeds.assigned[rate.tensor] = rate.variable
         else:
             self.feeds[rate.tensor] = value
@@ -234,7 +238,7 @@ class LiveRate(watched.Keeper):
         tensor, session = self.rate.tensor, self._session()
         if self.rate.kind == "variable":
             pairs = [(self.rate.variable, session.run(tensor))]
-            return lambda: variables.write(session, pairs)
+            return lambda: session_variables.write(session, pairs)
         if tensor not in self.feeds:
             return lambda: self.feeds.pop(tensor, None)
         value = self.feeds[tensor]

@@ -10,7 +10,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
-from hookbridge.adapters.session_graph import saved, variables
+from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 
 
@@ -96,7 +96,9 @@ class LiveRates:
     def state(self) -> dict[str, float]:
         """The rates that callbacks have set and that no checkpoint holds."""
         unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
-        now = dict(zip(unsaved, variables.read(self._session(), unsaved), strict=True))
+        now = dict(
+            zip(unsaved, session_variables.read(self._session(), unsaved), strict=True)
+        )
         return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors
-from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.ground import compat
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.variables import ModelVariable, components
+from hookbridge.adapters.live_session.live_variables import ModelVariable, components
 from hookbridge.ground import compat
 
 v1 = tf.compat.v1

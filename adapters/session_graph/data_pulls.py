@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.steps import Step
 
 # Ops that have an iterator's handle as input and take no data from it.

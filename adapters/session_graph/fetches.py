@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
-from hookbridge.adapters.session_graph.logs import SIZE, LogSource
+from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.ground.structures import RecentlyUsed

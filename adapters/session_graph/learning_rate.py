@@ -9,9 +9,7 @@ from typing import Any, Literal, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph import graph_ops, log_sources, session_variables
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
@@ -85,7 +83,7 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
         origin = origin.op.inputs[0]
     kind = origin.op.type
     if kind in ("VarHandleOp", "VariableV2", "Variable"):
-        for variable in variables.all_variables(graph):
+        for variable in session_variables.all_variables(graph):
             if graph_ops.handle_op(variable) is origin.op:
                 return LearningRate(
                     graph.as_graph_element(variable), "variable", variable
@@ -140,7 +138,7 @@ def _by_name(graph: Any) -> list[LearningRate]:
     # TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
     rates = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)
-        for variable in variables.all_variables(graph)
+        for variable in session_variables.all_variables(graph)
         if _NAMES.search(variable.op.name) and variable.shape.rank == 0
     ]
     if rates:

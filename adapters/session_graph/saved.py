@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph import variables as graph_variables
+from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import compat
 
 
@@ -38,7 +37,9 @@ class SavedArray(NamedTuple):
 def entry_of(variable: Any) -> SavedArray:
     """Where a `Saver` keeps a variable of a graph."""
     own, info = variable.op.name, variable._save_slice_info
-    return SavedArray(info.full_name, info.spec, own) if info else SavedArray(own, "", own)
+    return (
+        SavedArray(info.full_name, info.spec, own) if info else SavedArray(own, "", own)
+    )
 
 
 def entries_of(variables: Iterable[Any]) -> dict[SavedArray, Any]:
@@ -48,7 +49,7 @@ def entries_of(variables: Iterable[Any]) -> dict[SavedArray, Any]:
 
 def entries_of_graph(graph: Any) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
-    entries = entries_of(graph_variables.saved_variables(graph))
+    entries = entries_of(session_variables.saved_variables(graph))
     # Such as tables that training changes.
     for saveable in graph.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS):
         for spec in saveable.specs:

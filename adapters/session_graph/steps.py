@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import movers as step_movers
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import graph_ops, step_movers
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,

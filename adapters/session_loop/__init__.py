@@ -1,7 +1,7 @@
 """Callbacks driven by a session: epochs, batches, validation, checks, the end.
 
-Read `config`, `group`, `run`, `training` with its parts (`step_reader`,
+Read `config`, `group`, `session_run`, `training` with its parts (`step_reader`,
 `training_epochs`, `fed_rates`, `training_stop`), `epoch_logs`, `validations` and
-`evaluation`. Refusals: `checks`, `monitors`. Small things:
+`evaluation_run`. Refusals: `checks`, `monitors`. Small things:
 `borrowed`, `last_epoch`, `on_steps`, `values`, `v1_tensorboard`.
 """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.kinds import Flavour
-from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import backup, clone
 from hookbridge.ground.arguments import (
     positive,

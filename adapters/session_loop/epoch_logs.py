@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.session_graph.logs import SIZE, LogSource, MetricValues
+from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.ground.running_mean import RunningMean

@@ -9,10 +9,10 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
+from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.ground.lifecycle.overrides import overrides
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import wrapt
 
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
 from hookbridge.adapters.session_graph.steps import steps_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 

@@ -7,17 +7,20 @@ from typing import Any
 
 from absl import logging
 
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.outside import OutsideVariables
-from hookbridge.adapters.guests.record import Guest
-from hookbridge.adapters.session_graph import estimator_stack, learning_rate
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import (
+    estimator_stack,
+    learning_rate,
+    log_sources,
+    session_variables,
+)
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.training_stop import TrainingStop

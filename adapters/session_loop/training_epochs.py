@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_state.loop_state import LoopState
 

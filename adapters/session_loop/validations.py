@@ -14,10 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack, saved
-from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
+from hookbridge.adapters.session_graph import estimator_stack, eval_log_sources, saved
 from hookbridge.adapters.session_loop import monitors, values
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown, with_arguments, without_arguments
 from hookbridge.ground.validation import Validation, ValidationReport

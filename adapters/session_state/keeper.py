@@ -10,14 +10,14 @@ from typing import Any
 
 from absl import logging
 
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state.backups import Backup, newer_than
 from hookbridge.adapters.state.backups import of as backups_of
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.adapters.state.moments import Checkpoint, Ending
-from hookbridge.ground.cluster import ClusterConfig, task_of
+from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 # A keeper lives as long as a run or a saver holds it, and holds its callbacks.
 _KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.ground.patching import InstanceMethods
 

@@ -8,7 +8,7 @@ from typing import Any
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.jobs.training.file_text import MODELS, check_file
-from hookbridge.jobs.training.settings import LOOPS
+from hookbridge.jobs.training.training_settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
 USAGE = "[--flag=value ...] FILE.py[:LIST]"

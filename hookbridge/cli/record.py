@@ -10,7 +10,7 @@ from hookbridge import errors
 from hookbridge.cli import run as cli_run
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import task_of
+from hookbridge.ground.tf_config import task_of
 
 SUMMARY = "Run a TF1 program, unedited, and record what its training does."
 USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"

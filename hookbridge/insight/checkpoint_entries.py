@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_session import variables as live_variables
-from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.live_session.live_variables import ModelVariable
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
 # v1 optimizer appends to the variable's name.

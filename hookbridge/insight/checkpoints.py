@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop import states as fit_states
-from hookbridge.adapters.live_session import global_step
-from hookbridge.adapters.live_session import variables as live_variables
-from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.hooked_loop import fit_states
+from hookbridge.adapters.live_session import global_step, live_variables
+from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import Guest, records
+from hookbridge.adapters.guests.guest_record import Guest, records
 from hookbridge.adapters.multi_worker.worker_step import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.ground import lifecycle
 from hookbridge.ground.arguments import shown
@@ -243,7 +243,7 @@ def _refusal(guest: Guest, host: Host) -> str:
         else:
             convert.as_callbacks(guest.item)
         if host == "parameter_server":
-            refusals.check_hook(guest.item)
+            ps_refusals.check_hook(guest.item)
     except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import testing
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.training.job import TrainingJob
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 v1 = tf.compat.v1
 STEPS = 4

@@ -16,10 +16,10 @@ from listing import LISTING
 from hookbridge.ground import compat
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.job_inputs import Inputs
 from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.session_training import SessionTraining
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 from hookbridge.jobs.training.user_file import load_file
 
 LOOPS = ("fit", "towers", "estimator")

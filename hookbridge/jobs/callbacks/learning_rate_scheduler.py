@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.adapters.session_graph import saved
 from hookbridge.ground import arguments
 from hookbridge.jobs.callbacks.model_uploader import files_below, send
@@ -104,11 +104,11 @@ def _keras_model(model: Any, path: str) -> None:
     model.export(path)
 
 
-def _values_of(model: Any) -> dict[saved.Entry, Any]:
+def _values_of(model: Any) -> dict[saved.SavedArray, Any]:
     """The weights of a model, as a checkpoint has them."""
     link = getattr(model, "live_link", None)
     if link is not None:
-        entries: dict[saved.Entry, Any] = link.weights.entries()
+        entries: dict[saved.SavedArray, Any] = link.weights.entries()
         return entries
     return {
         _whole(weight.name.partition(":")[0]): value
@@ -116,15 +116,15 @@ def _values_of(model: Any) -> dict[saved.Entry, Any]:
     }
 
 
-def _whole(name: str) -> saved.Entry:
-    return saved.Entry(name, "", name)
+def _whole(name: str) -> saved.SavedArray:
+    return saved.SavedArray(name, "", name)
 
 
 def _model_function(
     model_fn: Any,
     serving_input_fn: Any,
     params: Mapping[str, Any] | None,
-    values: Mapping[saved.Entry, Any],
+    values: Mapping[saved.SavedArray, Any],
     path: str,
 ) -> None:
     """Writes an Estimator's model with given values of its variables."""

@@ -18,8 +18,8 @@ from hookbridge.insight.report.run_report import (
     event_header,
     event_rows,
 )
+from hookbridge.jobs.demo.demo_story import complaints
 from hookbridge.jobs.demo.settings import DemoSettings
-from hookbridge.jobs.demo.story import complaints
 from hookbridge.testing import differences as compared
 
 _MOST_COSTS = 8  # rows for each loop

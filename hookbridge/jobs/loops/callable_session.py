@@ -19,7 +19,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,

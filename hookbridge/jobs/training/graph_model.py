@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.adapters.live_model import clone
-from hookbridge.adapters.session_graph.variables import write
+from hookbridge.adapters.session_graph.session_variables import write
 from hookbridge.ground import compat
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN, TowerSpec
 from hookbridge.jobs.training.graph_optimizer import GraphOptimizer

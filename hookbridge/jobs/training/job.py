@@ -14,17 +14,17 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight.report.account import Recorder
 from hookbridge.insight.report.run_report import write_html
-from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.job_inputs import Inputs
 from hookbridge.jobs.training.part import JobPart
-from hookbridge.jobs.training.settings import TrainingSettings
 from hookbridge.jobs.training.summary import failure, report, summary
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 

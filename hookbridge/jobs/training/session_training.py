@@ -14,8 +14,8 @@ from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
-from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.server import own_device
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.jobs.loops.towers.devices import session_config, tower_devices
 from hookbridge.jobs.loops.towers.evaluation import Evaluation

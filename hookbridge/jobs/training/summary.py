@@ -23,7 +23,7 @@ from hookbridge.jobs.data.bad_rows import tidied
 from hookbridge.jobs.loops.towers.spec import PREDICT
 from hookbridge.jobs.training import user_file
 from hookbridge.jobs.training.part import JobPart
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import limit_close, own_device
 
 CONTAINER = "hookbridge"
@@ -45,7 +45,7 @@ def token_ops(graph: Any) -> list[Any]:
     return ops
 
 
-class JobEnd(NamedTuple):
+class JobStop(NamedTuple):
     """Who ended a job and why, and the exit code of all its processes."""
 
     reason: str
@@ -153,15 +153,15 @@ class StopBoard(Notes):
         """Begins a job; stops of earlier generations have no effect on it."""
         self.write("generation", generation)
 
-    def ending(self, generation: int) -> JobEnd | None:
+    def ending(self, generation: int) -> JobStop | None:
         """How that job was stopped; None if it was not."""
         text = self.read(f"stop_{generation}")
         if text is None:
             return None
         code, _, reason = text.partition(" ")
-        return JobEnd(reason, int(code))
+        return JobStop(reason, int(code))
 
-    def stop(self, generation: int, ending: JobEnd) -> JobEnd:
+    def stop(self, generation: int, ending: JobStop) -> JobStop:
         """Stops the job; returns how the first stop ends it."""
         first = self.ending(generation)
         if first is None:
@@ -169,7 +169,7 @@ class StopBoard(Notes):
             self._run(self._signal(generation)[1])
         return first or ending
 
-    def wait_for_stop(self, generation: int, timeout_secs: float) -> JobEnd | None:
+    def wait_for_stop(self, generation: int, timeout_secs: float) -> JobStop | None:
         """Waits for a stop, which wakes all that wait at once; None if none came.
 
         Who stopped the job may have died before it woke the others: its note counts.
@@ -208,7 +208,7 @@ class StopBoard(Notes):
             return queue.dequeue(), queue.close()
 
 
-def stop_job(target: str, config: ClusterConfig, ending: JobEnd) -> bool:
+def stop_job(target: str, config: ClusterConfig, ending: JobStop) -> bool:
     """Stops a job from a process that is none of its trainers; False if none began."""
     board = StopBoard(target, config)
     try:

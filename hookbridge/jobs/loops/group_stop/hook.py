@@ -12,8 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.tasks.server import limit_close, own_target

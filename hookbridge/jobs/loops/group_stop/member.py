@@ -14,11 +14,11 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import lasting, seconds
-from hookbridge.ground.cluster import ClusterConfig
-from hookbridge.jobs.loops.group_stop.board import JobEnd, StopBoard
+from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.watch import StepWatch, last_resort
 from hookbridge.jobs.loops.tasks import ports
-from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 
 POLL_SECS = 2.0
 START_POLL_SECS = 0.5  # until all other processes have been seen
@@ -61,7 +61,7 @@ class GroupStop:
         self.failed: bool = False
         self.step: StepWatch = StepWatch()
         # Tells how the job has ended without this process, if it seems so.
-        self.over_with: Callable[[], JobEnd | None] = lambda: None
+        self.over_with: Callable[[], JobStop | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
@@ -157,9 +157,9 @@ class GroupStop:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
-        own = JobEnd(f"{self.name}: {reason}", code)
+        own = JobStop(f"{self.name}: {reason}", code)
         first = self._guarded(lambda board: board.stop(self._generation, own))
-        self.stop_here(*(first if isinstance(first, JobEnd) else own))
+        self.stop_here(*(first if isinstance(first, JobStop) else own))
 
     def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
         """Stops only this process."""

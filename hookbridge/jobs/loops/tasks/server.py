@@ -12,9 +12,9 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.cluster_checks import SERVER_TYPES
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import ports
 
 v1 = tf.compat.v1

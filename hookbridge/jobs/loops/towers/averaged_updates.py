@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph.ops import ancestors
+from hookbridge.adapters.session_graph.graph_ops import ancestors
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods, patched
 

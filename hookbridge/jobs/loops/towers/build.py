@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.ops import ancestors
+from hookbridge.adapters.session_graph.graph_ops import ancestors
 from hookbridge.ground.patching import patched
 from hookbridge.jobs.loops.towers.shared import SharedVariables
 

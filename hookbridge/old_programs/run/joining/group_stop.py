@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
-from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.old_programs.run.joining import servers
 from hookbridge.old_programs.run.joining.sessions import kind_of_sessions, trains
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.record import records
+from hookbridge.adapters.guests.guest_record import records
 from hookbridge.jobs.training.user_file import find_guests, load_file
 
 # The file's module has this name: the program may have a module of the file's own name.

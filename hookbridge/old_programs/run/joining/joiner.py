@@ -14,7 +14,7 @@ from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.backups import FitBackups
 from hookbridge.adapters.live_session.global_step import iterations_of
-from hookbridge.adapters.live_session.variables import (
+from hookbridge.adapters.live_session.live_variables import (
     components,
     learning_rate_variable,
 )

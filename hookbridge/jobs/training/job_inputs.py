@@ -16,7 +16,7 @@ from hookbridge.jobs.data.pipeline import Pipeline, batched
 from hookbridge.jobs.data.rows import Rows
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 from hookbridge.jobs.training.user_file import find_function, parameters
 
 _NAMES = {TRAIN: "train", EVAL: "eval", PREDICT: "predict"}

@@ -12,7 +12,7 @@ import tensorflow as tf
 import wrapt
 
 from hookbridge.adapters.guests import kinds, watchers
-from hookbridge.adapters.guests.record import Guest, Wrapper, record_of
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper, record_of
 from hookbridge.ground import lifecycle
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.insight.timings import Timings, as_table

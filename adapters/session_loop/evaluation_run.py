@@ -6,14 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
-from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground.structures import RecentlyUsed
 
 

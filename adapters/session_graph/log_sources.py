@@ -10,10 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground.arguments import shown, without_arguments
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.

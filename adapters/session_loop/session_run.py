@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
@@ -15,14 +15,14 @@ from hookbridge.adapters.live_model.optimizer import live_optimizer
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_graph.variables import model_variables
+from hookbridge.adapters.session_graph.session_variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_state.keeper import keeper_of
 from hookbridge.ground import compat
-from hookbridge.ground.cluster import task_of
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import called
+from hookbridge.ground.tf_config import task_of
 
 
 class SessionRun:

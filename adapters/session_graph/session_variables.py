@@ -13,8 +13,8 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.ground.cluster import task_of
+from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.tf_config import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()

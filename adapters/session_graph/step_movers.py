@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import graph_ops
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.cluster_checks import CHIEF_TYPES, TASK_TYPES, check_addresses
+from hookbridge.ground.tf_config import ClusterConfig
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:

@@ -8,10 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph import estimator_stack, graph_ops, log_sources
+from hookbridge.adapters.session_graph.log_sources import LogSource
 
 
 def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
