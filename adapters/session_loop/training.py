@@ -86,6 +86,7 @@ class TrainRun(SessionRun):
         self._resume: Phase | None = None
         self._without_update = 0  # runs that did not move the global step
         self._coord: Any = None
+        self._context: Any = None  # of the last run: hooks behind this one may stop it
         estimator_stack.collect_saver(graph)
         self._state = RunState(
             graph, estimator_stack.checkpoint_dir(), self, self.called
@@ -239,6 +240,7 @@ class TrainRun(SessionRun):
             self._epochs.begin(self.step, self.session)
 
     def after_step(self, run_context: Any) -> None:
+        self._context = run_context
         if self._now is None:
             if self._resume is not None:
                 self._after_update()
@@ -281,6 +283,7 @@ class TrainRun(SessionRun):
         epochs = self.config.epochs
         if over and epochs is not None and clock.number + 1 >= epochs:
             self._stop.epochs_are_over = True
+            self.stop_reason = f"the last of `epochs={epochs}` is over"
         if self._stop.is_wanted:
             run_context.request_stop()
 
@@ -294,7 +297,10 @@ class TrainRun(SessionRun):
         # If the data has ended, the last step began and did not end.
         data_ended, waits = self._phase is _OPEN, self._phase is _WAIT
         by_callback = self._stop.by_callback
-        if self._coord.should_stop() and not (data_ended or self._stop.epochs_are_over):
+        is_stopped = self._coord.should_stop() or (
+            self._context is not None and self._context.stop_requested
+        )
+        if is_stopped and not (data_ended or self._stop.epochs_are_over):
             self._stop.by_hook()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
