@@ -58,7 +58,7 @@ def job(folder: Path, *, towers: int = 2, steps: Any = None, **changes: Any) -> 
     vars(module).update({k: v for k, v in found.items() if v is not None})
     epochs = 3 if steps is None else None
     settings = TrainingSettings(
-        *("job.py", "towers", str(folder)),
+        *("job.py", "session", str(folder)),
         num_towers=towers,
         train_steps=steps,
         epochs=epochs,

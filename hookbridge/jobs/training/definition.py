@@ -49,7 +49,7 @@ class ModelDefinition:
     `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
     `guests` and `params`; the first two may take `mode` and `model_dir`. With
     `graph_model(features, mode)`, the network of `custom_model()` in plain TF1, it
-    trains in `towers` without an Estimator, and without Keras 2.
+    trains in `session` without an Estimator, and without Keras 2.
     """
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:

@@ -32,7 +32,7 @@ class FitTraining:
         if not part.definition.is_keras:
             raise errors.RefusedError(
                 f"{part.definition.path} has a `model_fn`, which builds a graph with a "
-                "train op of its own; `fit` trains Keras models. Use --loop=towers or "
+                "train op of its own; `fit` trains Keras models. Use --loop=session or "
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
@@ -41,7 +41,7 @@ class FitTraining:
             raise errors.InvalidArgumentError(
                 f"Received --num_towers={settings.num_towers} with --loop=fit in a "
                 "cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
-                "of its workers by itself. Use --loop=towers or --loop=estimator."
+                "of its workers by itself. Use --loop=session or --loop=estimator."
             )
         self._part = part
 

@@ -50,7 +50,7 @@ def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None
         raise errors.InvalidArgumentError(
             f"{definition.where('custom_model')} has {len(outputs)} outputs; expected "
             "one with --loop=fit, whose Keras takes a loss for each output. Use "
-            "--loop=towers or --loop=estimator."
+            "--loop=session or --loop=estimator."
         )
     spec = batches.element_spec
     labels = tf.nest.flatten(spec[1])[0] if isinstance(spec, tuple) else None

@@ -33,11 +33,11 @@ v1 = tf.compat.v1
 
 
 class SessionTraining:
-    """One process's part of a job in the loops `towers` and `estimator`.
+    """One process's part of a job in the loops `session` and `estimator`.
 
     Both train the same `model_fn`, replicated over the towers; they evaluate and
     predict with the same Estimator. A file with `graph_model` trains and is validated
-    in `towers` without one.
+    in `session` without one.
     """
 
     def __init__(self, part: JobPart) -> None:
@@ -90,7 +90,7 @@ class SessionTraining:
         trains = part.config.task_type in (*CHIEF_TYPES, "worker")
         if trains and not part.settings.batch_per_tower:  # before a server starts
             check_first_batch(part.inputs.function(TRAIN), len(self._devices))
-        if part.settings.loop == "towers":
+        if part.settings.loop == "session":
             self._train_in_towers(guests, steps_per_epoch, last_step)
             return part.global_step()
         hooks, input_fn = self._hooks(guests, steps_per_epoch), part.inputs.function
