@@ -68,6 +68,7 @@ class StepFunction:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        """Forgets all variants of the step and makes its function again."""
         self._specs: Any = None
         self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()

@@ -1,6 +1,6 @@
 """Guesses, before a step is traced, which of its tensors a hook will fetch.
 
-A tensor too many costs nothing: the step returns it and nobody takes it. A missing
+An extra tensor costs nothing: the step returns it and nobody takes it. A missing
 tensor costs a second trace of the step.
 """
 
@@ -44,6 +44,7 @@ def _texts(hook: Any) -> Iterator[str]:
 
 
 def _in_value(value: Any, depth: int) -> Iterator[str]:
+    """The texts in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, types.FunctionType):

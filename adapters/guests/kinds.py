@@ -101,6 +101,7 @@ def flatten(items: Any) -> list[Any]:
 
 
 def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
+    """The guests of a nested list; `place` is where an item is, for errors."""
     if is_callback_list(items):
         items = list(items.callbacks)
     elif is_hook(items) or is_callback(items):
@@ -120,6 +121,7 @@ def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
 
 
 def _complaint(item: Any) -> str:
+    """What is wrong with an item that is no guest, and how to fix it."""
     wanted = (
         "a `tf.compat.v1.train.SessionRunHook` or a Keras `Callback` (an instance), "
         "or a list of those"

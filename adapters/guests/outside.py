@@ -113,6 +113,7 @@ def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _parts(item: Any) -> list[tuple[str, Any]]:
+    """What an object holds: the way to each part as it is written, and the part."""
     if isinstance(
         item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)
     ):

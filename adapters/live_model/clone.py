@@ -67,6 +67,7 @@ class Clone:
         return self._reason or ""
 
     def _make(self) -> None:
+        """Clones the user's model on the session's variables, or notes why not."""
         if self._reason is not None:
             return
         self._reason = ""
@@ -116,7 +117,7 @@ class Clone:
         return self.model is not None
 
 
-def need(clone: Clone | None, what: str) -> Clone:
+def require_clone(clone: Clone | None, what: str) -> Clone:
     """The clone, for an attribute of the model that only a Keras model has."""
     if clone:
         return clone

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.live_model.clone import Clone, need
+from hookbridge.adapters.live_model.clone import Clone, require_clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model_files import ModelFiles
@@ -107,18 +107,22 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with compat.private("eager_mode")():
-            return need(self._live_clone, "__call__").filled()(*args, **kwargs)
+            return require_clone(self._live_clone, "__call__").filled()(*args, **kwargs)
 
     @classmethod
     def from_config(cls, config: Any) -> Any:
         """Called by `clone_model` where there is no Keras model to clone."""
-        return need(None, "from_config")
+        return require_clone(None, "from_config")
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
         with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
-            return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
+            return (
+                require_clone(self._live_clone, "predict")
+                .filled()
+                .predict(*args, **kwargs)
+            )
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `validation=` and returns its metrics.
@@ -128,7 +132,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         single metric comes as a number, as in Keras.
         """
         if args or "x" in kwargs:
-            clone = need(self._live_clone, "evaluate")
+            clone = require_clone(self._live_clone, "evaluate")
             if clone.model.compiled_loss is None:
                 raise errors.LiveModelError(
                     "`model.evaluate` was called with data, but this callback runs in "
@@ -167,7 +171,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def reset_states(self) -> None:
         """Sets the states of stateful recurrent layers to zero, in the session."""
-        clone = need(self._live_clone, "reset_states")
+        clone = require_clone(self._live_clone, "reset_states")
         clone.filled().reset_states()
         zeros = [(v, np.zeros(v.shape.as_list())) for v in clone.states()]
         session_variables.write(self._live_weights.session(), zeros)
@@ -257,6 +261,7 @@ class _GraphHolder:
 
 
 def _offered() -> list[str]:
+    """The names that a callback may use of its model, for errors about others."""
     return sorted(
         name
         for name in (

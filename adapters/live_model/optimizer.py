@@ -232,6 +232,7 @@ def _schedule_class() -> Any:
 
 
 def _way_out(name: str) -> str:
+    """What to do instead of assigning a hyperparameter that no variable holds."""
     if name == "iterations":
         return (
             "Assign the global step in the session "

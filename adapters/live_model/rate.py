@@ -117,6 +117,7 @@ class LiveRate(watched.Keeper):
         return self._computed({})
 
     def _computed(self, feeds: dict[Any, Any]) -> Any:
+        """The value of a rate that the graph computes, from a run outside a step."""
         rate = self.rate
         try:
             return np.asarray(self._session().run(rate.tensor, feeds))

@@ -116,6 +116,7 @@ def load(
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
+    """Writes weights in the form of Keras 2, one group for each layer."""
     layers: dict[str, dict[str, Any]] = {}
     for name, value in weights.items():
         scope, _, last = name.rpartition("/")

@@ -139,6 +139,7 @@ class FetchPlan:
         return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
 
     def _make(self, step: Step, counted: bool, fed: frozenset[Any]) -> StepFetch:
+        """The fetches of a step: numbers in one vector, the counter if it is read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
         others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]

@@ -52,6 +52,7 @@ def find(graph: Any, choice: Any = None) -> list[LearningRate]:
 
 
 def _given(graph: Any, choice: Any) -> LearningRate:
+    """The rate that a user has named; refuses what is no floating-point scalar."""
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (

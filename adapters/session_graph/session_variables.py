@@ -98,6 +98,7 @@ def _is_left_alone(variable: Any) -> bool:
 
 
 def _assign(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Runs initializers with other initial values, which adds no op to the graph."""
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     for variable, value in pairs:
         initializer = variable.initializer

@@ -103,6 +103,7 @@ class StepGraph:
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
     def _step(self, reached: frozenset[Any]) -> Step | None:
+        """The step that ops make, by what moves the counter; None if they make none."""
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.

@@ -120,7 +120,7 @@ class EstimatorValidation:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class _OfUser:
+class UserValidation:
     """A user's `run(session, report)`, whose results are checked."""
 
     def __init__(self, run: Callable[..., Any], source: Any = None) -> None:
@@ -172,19 +172,21 @@ def as_validation(validation: Any) -> Validation | None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):
         run = with_arguments("validation.run", validation.run, "session", "report")
-        return _OfUser(run, validation)
+        return UserValidation(run, validation)
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
         if _takes_session(validation):
-            return _OfUser(lambda session, report: validation(session), validation)
+            return UserValidation(
+                lambda session, report: validation(session), validation
+            )
         function = _without_arguments(validation)
 
         def run_eagerly(session: Any, report: ValidationReport) -> Any:
             with compat.private("eager_mode")():  # as methods of callbacks
                 return function()
 
-        return _OfUser(run_eagerly, validation)
+        return UserValidation(run_eagerly, validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "

@@ -105,6 +105,7 @@ def parser_of(name: str) -> tuple[Any, Parser]:
 
 
 def _run(name: str, words: list[str]) -> int | Callable[[], int]:
+    """Runs one command, and turns its refusals into a message and an exit code."""
     try:
         command, parser = parser_of(name)
         try:

@@ -78,6 +78,7 @@ def run_here_or_in_cluster(
 
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
+    """Runs the same command in each process of a cluster on this machine."""
     settings.check()
     check_file(settings.model_def, MODELS)
     if settings.loop is None:

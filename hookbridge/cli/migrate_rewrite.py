@@ -116,6 +116,7 @@ def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:
+    """Prints the change of one file, as a diff or a line for each edit and comment."""
     if diff:
         print(result.diff(name), end="")
         return

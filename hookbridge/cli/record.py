@@ -55,13 +55,13 @@ def run(values: Values) -> Callable[[], int]:
 
     def recorded() -> int:
         if records:
-            exit_codes.ask_at_end(lambda: _of_recording(folder))
+            exit_codes.ask_at_end(lambda: _check_recorded(folder))
         return program()
 
     return recorded
 
 
-def _of_recording(folder: Path) -> int:
+def _check_recorded(folder: Path) -> int:
     """The exit code of what was recorded; says so if it is nothing."""
     from hookbridge.insight.reference.files import STEPS
 

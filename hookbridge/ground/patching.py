@@ -79,6 +79,7 @@ def _read(target: Any, name: str) -> Any:
 
 
 def _write(target: Any, name: str, value: Any) -> None:
+    """Sets or removes an attribute past the `__setattr__` of its object."""
     if not hasattr(target, "__dict__"):
         if value is MISSING:
             delattr(target, name)

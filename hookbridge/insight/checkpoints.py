@@ -208,6 +208,7 @@ def _reader(path: str) -> Any:
 
 
 def _prefix(checkpoint: Any) -> str:
+    """The prefix of a checkpoint that exists, from a prefix or a folder."""
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(
             f"Received checkpoint={shown(checkpoint)}; expected a prefix such as "

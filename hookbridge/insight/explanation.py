@@ -164,6 +164,7 @@ def explain(items: Any, host: Host = "session") -> Explanation:
 
 
 def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
+    """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
     runs_on = _where_it_runs(guest, role, host)

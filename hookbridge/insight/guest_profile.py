@@ -102,6 +102,7 @@ class Profile:
     def _timed(
         self, method: Callable[..., Any], row: str, event: str, source: int = 0
     ) -> Callable[..., Any]:
+        """The method with a clock around each call, for a row and an event."""
         enter, leave = self.timings.enter, self.timings.leave
 
         @functools.wraps(method)

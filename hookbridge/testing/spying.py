@@ -71,6 +71,8 @@ def _recording(
     log: EventLog,
     name: str,
 ) -> Callable[..., Any]:
+    """The method of a guest with a record of each call before it runs."""
+
     @functools.wraps(method)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         number, logs = (

@@ -61,6 +61,7 @@ class LearningRateScheduler(ReadyMade):
         self._rate = rate
 
     def _rate_of(self, step: int) -> float:
+        """The rate of the schedule at a step; refuses what is no number."""
         rate = self._schedule(step)
         try:
             value = math.nan if isinstance(rate, (str, bytes)) else float(rate)

@@ -94,6 +94,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     def _callable(
         self, fetches: Any, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
+        """A callable for a run that was made before; None for an ordinary run."""
         steps = self._steps
         if steps is None or type(feeds) is not dict:
             return None

@@ -232,6 +232,7 @@ class SessionTraining:
         )
 
     def _guests(self, mode: str, guests: list[Any], **options: Any) -> list[Any]:
+        """The hooks for guests in one mode, with the options of this job."""
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}

@@ -124,6 +124,7 @@ def parameter_server_strategy(
 
 
 def _check(config: ClusterConfig) -> None:
+    """Refuses a cluster without what the strategy needs, and a task of another kind."""
     for job in ("chief", "worker", "ps"):
         if not config.cluster.get(job):
             raise errors.InvalidArgumentError(
@@ -140,6 +141,7 @@ def _check(config: ClusterConfig) -> None:
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
+    """Returns when the TensorFlow server of every task answers."""
     missing = servers(config)
     deadline = time.monotonic() + start_secs
     while missing := [

@@ -100,6 +100,7 @@ class Notes:
 
     @functools.cache  # noqa: B019 - lives as long as the graph
     def _note(self, name: str, task: str) -> _Note:
+        """The ops that write, read and look for a note on a task."""
         with self._lock, self._graph.as_default(), tf.device(task):
             handle = _raw.VarHandleOp(
                 dtype=tf.string, shape=[], container=CONTAINER, shared_name=name
@@ -172,7 +173,8 @@ class StopBoard(Notes):
     def wait_for_stop(self, generation: int, timeout_secs: float) -> JobStop | None:
         """Waits for a stop, which wakes all that wait at once; None if none came.
 
-        Who stopped the job may have died before it woke the others: its note counts.
+        The process that stopped the job may have died before it woke the others; its
+        note still counts.
         """
         ended = (tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError)
         with contextlib.suppress(*ended):

@@ -154,6 +154,7 @@ def fail_fast() -> None:
 
 
 def _keep_tokens(coord: Any, group: GroupStop) -> None:
+    """Keeps the token queue open in a recovery, and closes it at the end of the job."""
     # A lost session closes the token queue at its end. The next session would find the
     # queue closed, and workers would take that for the end of the data.
     wait_for_stop = coord.wait_for_stop
@@ -172,6 +173,7 @@ def _keep_tokens(coord: Any, group: GroupStop) -> None:
 
 
 def _limit_grace(coord: Any) -> None:
+    """Lets `join` wait for a limited time, and ignores errors of threads after it."""
     join = coord.join
 
     def limited(

@@ -220,6 +220,7 @@ class GroupStop:
                 self.over.wait(0.5)
 
     def _follow_tasks(self) -> None:
+        """Fails if a needed task is gone; frees a step that waits for a lost worker."""
         # This thread does not call TensorFlow: a call to a lost server may never
         # return.
         config = self.config
@@ -250,6 +251,7 @@ class GroupStop:
             raise self.error
 
     def _join(self, board: StopBoard) -> int:
+        """The number of the job that this process takes part in; a chief begins it."""
         began = time.monotonic()
         while True:
             number = board.generation()

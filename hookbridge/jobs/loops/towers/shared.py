@@ -122,6 +122,7 @@ def _is_named(variable: Any) -> bool:
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
+    """The variable of tower 0 that another tower asks for; refuses one that differs."""
     name = kwargs.get("name") or "Variable"
     if variable is None:
         raise errors.InvalidArgumentError(

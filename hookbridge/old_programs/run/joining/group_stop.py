@@ -74,6 +74,7 @@ def _join_supervisors() -> None:
 
 
 def _begin(hook: GroupStopHook, session: Any, coord: Any) -> None:
+    """Joins the stop of the job, and lets a stop end a loop that waits for tokens."""
     hook.after_create_session(session, coord)
     group = hook.group
     let_one_through = group.step.let_one_through

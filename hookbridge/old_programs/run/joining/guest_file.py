@@ -47,6 +47,7 @@ class GuestFile:
         return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
 
     def _make(self, name: str) -> list[Any]:
+        """New guests of the file: its function is called, or the file runs again."""
         value = getattr(self._module, name)
         is_guest = kinds.is_hook(value) or kinds.is_callback(value)
         if self._used and (is_guest or not callable(value)):
