@@ -13,19 +13,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookbridge.ground.lifecycle.overrides import overrides
+from hookbridge.ground.protocols import Hook
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
 # How many nested containers of a hook's attributes are searched for names.
 _DEPTH = 3
 
 
-def may_fetch_loss(hook: Any) -> bool:
+def may_fetch_loss(hook: Hook) -> bool:
     if _is_stock(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")
 
 
-def tensor_names(hook: Any) -> frozenset[str]:
+def tensor_names(hook: Hook) -> frozenset[str]:
     """The tensor names in the attributes and in the code of a hook."""
     return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
 
@@ -34,7 +35,7 @@ def _is_stock(cls: type) -> bool:
     return cls.__module__.startswith(("tensorflow.", "tensorflow_estimator."))
 
 
-def _texts(hook: Any) -> Iterator[str]:
+def _texts(hook: Hook) -> Iterator[str]:
     for value in vars(hook).values() if hasattr(hook, "__dict__") else ():
         yield from _in_value(value, _DEPTH)
     for cls in type(hook).__mro__:

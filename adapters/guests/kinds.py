@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
+from hookbridge.ground.protocols import Callback
 
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")
@@ -82,12 +83,12 @@ def keras_behind(item: Any) -> Any:
     return None
 
 
-def flavour_of(callback: Any) -> Flavour:
+def flavour_of(callback: Callback) -> Flavour:
     """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
     return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
-def stock_name(callback: Any) -> str:
+def stock_name(callback: Callback) -> str:
     """The name of the Keras callback class that a callback is or derives from."""
     for base in type(callback).__mro__:
         if is_of_keras(base) and base.__name__ != "Callback":

@@ -8,6 +8,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import arguments
+from hookbridge.ground.protocols import Callback, Hook
 
 # Stock callbacks that write -> (the attribute with the path, whether of a directory).
 _WRITERS = {
@@ -24,7 +25,7 @@ _FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
 SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
-def written_by_callback(callback: Any, stock: str) -> list[tuple[str, bool]]:
+def written_by_callback(callback: Callback, stock: str) -> list[tuple[str, bool]]:
     """The paths that a callback of a stock class will write: `(path, is a directory)`.
 
     A directory that the callback should make and does not make is refused.
@@ -42,7 +43,7 @@ def written_by_callback(callback: Any, stock: str) -> list[tuple[str, bool]]:
     return [(path, is_folder)]
 
 
-def written_by_hook(hook: Any) -> list[tuple[str, bool]]:
+def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
     """The directories to which a hook will write, as `written_by_callback`."""
     folders = (getattr(hook, attribute, None) for attribute in _FOLDERS_OF_HOOKS)
     return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]

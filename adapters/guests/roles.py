@@ -10,6 +10,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.protocols import Session
 from hookbridge.ground.tf_config import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
@@ -119,7 +120,7 @@ def delivers(role: Role, event: str) -> bool:
     return role != "split" or is_shared or task_of() != "worker"
 
 
-def warn_of_own_server(session: Any, guests: Iterable[Any]) -> None:
+def warn_of_own_server(session: Session, guests: Iterable[Any]) -> None:
     """Warns of guests for one process only where hookbridge cannot tell the processes.
 
     Args:

@@ -18,6 +18,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.saved import SavedArray
+from hookbridge.ground.protocols import Graph
 
 
 def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
@@ -29,7 +30,7 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     )
 
 
-def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Writes the variables and the one rate that no variable holds."""
     each = _variables(graph)
     values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
@@ -38,7 +39,7 @@ def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
     weight_files.save(path, values, h5=True)
 
 
-def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Sets what `save` has written; warns of what is not there."""
     wanted = saved.entries_of(_variables(graph))
     unsaved = {
@@ -59,7 +60,7 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
             rate.set(values[entry])
 
 
-def _variables(graph: Any) -> list[Any]:
+def _variables(graph: Graph) -> list[Any]:
     # The step follows from the epoch at which the callback resumes.
     step = tf.compat.v1.train.get_global_step(graph)
     return [v for v in session_variables.saved_variables(graph) if v is not step]

@@ -16,15 +16,16 @@ from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.protocols import KerasModel
 
 
-def keras_of(model: Any) -> Any:
+def keras_of(model: KerasModel) -> Any:
     """The Keras module that a model belongs to, or None if it is no Keras model."""
     keras = kinds.keras_behind(model)
     return keras if keras is not None and isinstance(model, keras.Model) else None
 
 
-def check(model: Any) -> None:
+def check(model: KerasModel) -> None:
     """Refuses what cannot be the model of a graph."""
     keras = keras_of(model)
     if keras is None:

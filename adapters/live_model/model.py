@@ -17,6 +17,7 @@ from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 
 class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
@@ -59,7 +60,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         counters: LiveCounters,
         clone: Clone | None,
         metrics: Sequence[str],
-        graph: Any,
+        graph: Graph,
         evaluate: Callable[[], Mapping[str, float]] | None,
         backups: frozenset[str] = frozenset(),
     ) -> None:
@@ -254,7 +255,7 @@ class _GraphHolder:
     # TensorBoard only checks that it exists.
     function_spec = "session graph"
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._concrete_variable_creation_fn = self
         self._concrete_stateful_fn = self

@@ -9,6 +9,7 @@ from hookbridge.adapters.live_model.clone import Clone, require_clone
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import saved
+from hookbridge.ground.protocols import Graph
 
 
 class ModelFiles:
@@ -19,7 +20,7 @@ class ModelFiles:
         weights: LiveWeights,
         rates: LiveRates,
         clone: Clone | None,
-        graph: Any,
+        graph: Graph,
         backups: frozenset[str],
     ) -> None:
         self._weights = weights

@@ -12,6 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.ground.protocols import Session
 
 
 class LiveRates:
@@ -47,7 +48,7 @@ class LiveRates:
         for rate in self.each:
             rate.feeds = self.feeds
 
-    def join(self, session: Any) -> OverriddenRates:
+    def join(self, session: Session) -> OverriddenRates:
         """Shares the overridden rates with all callbacks of a session."""
         before = self.feeds
         self.feeds = _of_session.setdefault(session, OverriddenRates())

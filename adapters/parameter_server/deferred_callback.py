@@ -48,7 +48,7 @@ class DeferredCallback(ForeignCallback):
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
-    def set_model(self, model: KerasModel) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.guest)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 
 class EvalMetrics(NamedTuple):
@@ -23,7 +24,7 @@ class EvalMetrics(NamedTuple):
     update: Any  # the op that updates all of them
 
 
-def training_spec(graph: Any) -> Any:
+def training_spec(graph: Graph) -> Any:
     """The `EstimatorSpec` whose training session is being made, or None."""
     names = compat.running_locals("estimator_train")
     spec = None if names is None else names["estimator_spec"]
@@ -31,13 +32,13 @@ def training_spec(graph: Any) -> Any:
     return spec if is_of_graph else None
 
 
-def scaffold_saver(graph: Any) -> Any:
+def scaffold_saver(graph: Graph) -> Any:
     """The saver that the `model_fn` gave to the `Scaffold` of its training, or None."""
     spec = training_spec(graph)
     return None if spec is None else getattr(spec.scaffold, "saver", None)
 
 
-def collect_saver(graph: Any) -> None:
+def collect_saver(graph: Graph) -> None:
     """Puts the Scaffold's saver into `SAVERS`, where others look for it."""
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
@@ -58,7 +59,7 @@ def input_names() -> dict[str, str]:
     return names
 
 
-def evaluation(graph: Any) -> EvalMetrics | None:
+def evaluation(graph: Graph) -> EvalMetrics | None:
     """The metrics of the evaluation whose session is being made, or None."""
     names = compat.running_locals("evaluate_once")
     if names is None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 
 class SavedArray(NamedTuple):
@@ -47,7 +48,7 @@ def entries_of(variables: Iterable[Any]) -> dict[SavedArray, Any]:
     return {entry_of(variable): variable for variable in variables}
 
 
-def entries_of_graph(graph: Any) -> dict[SavedArray, Any]:
+def entries_of_graph(graph: Graph) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
     entries = entries_of(session_variables.saved_variables(graph))
     # Such as tables that training changes.
@@ -57,7 +58,7 @@ def entries_of_graph(graph: Any) -> dict[SavedArray, Any]:
     return entries
 
 
-def entries_of_saver(saver: Any, graph: Any) -> dict[SavedArray, Any]:
+def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what a saver writes."""
     # A saver may have names of its own: in an object-based checkpoint of Keras they are
     # paths in the model.

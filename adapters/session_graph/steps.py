@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, step_movers
+from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -48,7 +49,7 @@ class RunKind(NamedTuple):
 class StepGraph:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
-    def __init__(self, graph: Any, counter: Any) -> None:
+    def __init__(self, graph: Graph, counter: Any) -> None:
         self.graph = graph
         ops = graph.get_operations()
         self._writers: list[Any] = []
@@ -147,7 +148,7 @@ class StepGraph:
         )
 
 
-def steps_of(graph: Any) -> StepGraph | None:
+def steps_of(graph: Graph) -> StepGraph | None:
     """The steps of a graph that trains or evaluates; None if it does neither."""
     eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
     if eval_steps:

@@ -18,6 +18,7 @@ from hookbridge.ground.arguments import (
     string_mapping,
     without_arguments,
 )
+from hookbridge.ground.protocols import Graph, KerasModel
 
 # How the length of an epoch is given: in Python, and on a command line.
 _BY_ARGUMENT = "`as_hooks(..., steps_per_epoch=<examples // batch size>)`"
@@ -97,7 +98,7 @@ class SessionConfig:
         """The weights files that have to hold the whole session."""
         return backup.paths(self.callbacks)
 
-    def keras_model(self, graph: Any) -> Any:
+    def keras_model(self, graph: Graph) -> Any:
         """The Keras model of a graph, or None."""
         model = self.model() if _is_provider(self.model) else self.model
         if model is None:
@@ -132,7 +133,7 @@ class SessionConfig:
         return params
 
 
-def _is_provider(model: Any) -> bool:
+def _is_provider(model: KerasModel) -> bool:
     """Whether it is a function that returns the model."""
     is_function = callable(model) and not hasattr(model, "weights")
     if is_function and not inspect.isclass(model):

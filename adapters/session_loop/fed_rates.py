@@ -12,6 +12,7 @@ from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.steps import Step
 from hookbridge.adapters.session_loop import monitors
+from hookbridge.ground.protocols import RunContext, Session
 
 
 class FedRates:
@@ -29,7 +30,7 @@ class FedRates:
         # The rates that were fed, and whether a run has read them.
         self._has_read: dict[str, bool] = {}
 
-    def join(self, session: Any) -> None:
+    def join(self, session: Session) -> None:
         """Feeds the rates of a session, in the place of the call that did so before."""
         self.values = self._live.join(session)
         self.values.feed_from(self._stop)
@@ -37,7 +38,7 @@ class FedRates:
     def _stop(self) -> None:
         self.values = OverriddenRates()
 
-    def note(self, run_context: Any) -> None:
+    def note(self, run_context: RunContext) -> None:
         """Notes what the loop itself feeds for the one rate in a run."""
         if self._of_loop is not None:
             feed_dict = run_context.original_args.feed_dict

@@ -17,6 +17,7 @@ from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, Predi
 from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
+from hookbridge.ground.protocols import Graph
 
 
 class CallbackGroup:
@@ -66,7 +67,7 @@ class CallbackGroup:
             roles.say_skipped(name, member.role)
         return False
 
-    def _new_run(self, graph: Any) -> SessionRun:
+    def _new_run(self, graph: Graph) -> SessionRun:
         config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
         own = [counter, *session_variables.all_variables(graph)]
         checks.check_variables(config.callbacks, own)

@@ -11,6 +11,7 @@ from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.ground.protocols import RunContext
 
 
 class CountedSteps:
@@ -69,7 +70,7 @@ class StepReader:
         self._fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
         return self._fetch.arguments
 
-    def step_after(self, before: int, results: Any, run_context: Any) -> int:
+    def step_after(self, before: int, results: Any, run_context: RunContext) -> int:
         """The global step at the end of the step."""
         counter = self.counter
         if self._adds is not None and not counter.stale:

@@ -28,6 +28,7 @@ from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Ending
+from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 
 
 class Phase(enum.Enum):
@@ -51,7 +52,7 @@ class TrainRun(SessionRun):
     """
 
     def __init__(
-        self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph
+        self, config: SessionConfig, graph: Graph, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         sources = log_sources.find_sources(
@@ -104,7 +105,7 @@ class TrainRun(SessionRun):
             clone=self.model.live_link.clone,
         )
 
-    def enter(self, member: Any, session: Any, coord: Any) -> None:
+    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
             self._fed.join(session)
         super().enter(member, session, coord)
@@ -118,7 +119,7 @@ class TrainRun(SessionRun):
         """Where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
-    def created(self, coord: Any) -> None:
+    def created(self, coord: Coordinator) -> None:
         self._coord = coord
         before = self.step
         self._counter.bind(self.session, self.members[0])
@@ -176,7 +177,7 @@ class TrainRun(SessionRun):
         if self._counter.variable is not None:
             self.step = self._counter.read(self.session)
 
-    def before_step(self, run_context: Any) -> Any:
+    def before_step(self, run_context: RunContext) -> Any:
         self.carry()
         run = self._reader.run_of(run_context.original_args.fetches)
         now = self._now = run.step
@@ -192,7 +193,7 @@ class TrainRun(SessionRun):
             return counted.arguments
         return self._begin_step(now, run_context)
 
-    def _begin_step(self, now: Step, run_context: Any) -> Any:
+    def _begin_step(self, now: Step, run_context: RunContext) -> Any:
         """Reads a step and opens its batch; what it fetches and feeds."""
         self._fed.note(run_context)
         self._look(run_context)
@@ -208,7 +209,7 @@ class TrainRun(SessionRun):
         self._counted.note(now, arguments, is_same=is_same)
         return self._fed.added_to(arguments, now, feed_dict)
 
-    def _before_update(self, update: Step, run_context: Any) -> Any:
+    def _before_update(self, update: Step, run_context: RunContext) -> Any:
         """A run updates variables and moves no step: its epoch has begun, too."""
         if self._phase is _WAIT:
             return None
@@ -218,7 +219,7 @@ class TrainRun(SessionRun):
         arguments = self._reader.begin_update(update, feed_dict)
         return self._fed.added_to(arguments, update, feed_dict)
 
-    def _look(self, run_context: Any) -> None:
+    def _look(self, run_context: RunContext) -> None:
         """Finds out which epoch the next step is in, unless it follows the last one."""
         if self._phase is _FOLLOW and not self._counter.stale:
             return
@@ -239,7 +240,7 @@ class TrainRun(SessionRun):
         if not waits and not self._clock.is_open:
             self._epochs.begin(self.step, self.session)
 
-    def after_step(self, run_context: Any) -> None:
+    def after_step(self, run_context: RunContext) -> None:
         self._context = run_context
         if self._now is None:
             if self._resume is not None:
@@ -260,7 +261,7 @@ class TrainRun(SessionRun):
         self._logs.update(self._reader.update_values(self.results))
         self._phase, self._resume = self._resume or _LOOK, None
 
-    def _finish_step(self, run_context: Any) -> None:
+    def _finish_step(self, run_context: RunContext) -> None:
         """The end of a batch, and of its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
             self._stop.by_hook()
@@ -287,7 +288,7 @@ class TrainRun(SessionRun):
         if self._stop.is_wanted:
             run_context.request_stop()
 
-    def _is_confirmed_over(self, run_context: Any) -> bool:
+    def _is_confirmed_over(self, run_context: RunContext) -> bool:
         """Whether the epoch is over at the step of the session, if that was counted."""
         if self._reader.is_counted:
             self.step = self._counter.confirmed(self.step, run_context)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from hookbridge.ground.protocols import KerasModel
 
 
 class TrainingStop:
     """The end that somebody has asked for; `model` is that of the callbacks."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self._model = model
         self.epochs_are_over: bool = False
         self._is_of_hook = False  # a hook has set `stop_training`, not a callback

@@ -19,6 +19,7 @@ from hookbridge.adapters.session_loop import monitors, values
 from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown, with_arguments, without_arguments
+from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.ground.validation import Validation, ValidationReport
 
 
@@ -34,11 +35,11 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         sources = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
         self.metrics = {source.key: source.tensor for source in sources}
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         self._report.batch_begin(self._batch)
         return tf.compat.v1.train.SessionRunArgs(self.metrics)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         self._report.batch_end(self._batch, run_values.results)
         self._batch += 1
 
@@ -93,7 +94,7 @@ class EstimatorValidation:
             )
         return names.found
 
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+    def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
         try:
             prefix = os.path.join(folder, "model.ckpt")
@@ -127,7 +128,7 @@ class UserValidation:
         self._run = run
         self._source = source
 
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+    def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         result = self._run(session, report)
         good = isinstance(result, Mapping) and all(
             isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
@@ -182,7 +183,7 @@ def as_validation(validation: Any) -> Validation | None:
             )
         function = _without_arguments(validation)
 
-        def run_eagerly(session: Any, report: ValidationReport) -> Any:
+        def run_eagerly(session: Session, report: ValidationReport) -> Any:
             with compat.private("eager_mode")():  # as methods of callbacks
                 return function()
 

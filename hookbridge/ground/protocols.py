@@ -47,6 +47,17 @@ class Coordinator(Protocol):
 
     def request_stop(self, ex: Any = None) -> None: ...
 
+    def wait_for_stop(self, timeout: float | None = None) -> bool: ...
+
+    def join(
+        self,
+        threads: Any = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None: ...
+
+    def raise_requested_exception(self) -> None: ...
+
 
 class Session(Protocol):
     """A session on a graph, as hooks get it: `tf.compat.v1.Session`."""
@@ -120,6 +131,9 @@ class KerasModel(Protocol):
 
 class Callback(Protocol):
     """A callback of any Keras; its `on_*` methods are in `ground.lifecycle`."""
+
+    params: Any
+    model: Any
 
     def set_params(self, params: Any) -> None: ...
 

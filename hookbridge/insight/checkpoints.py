@@ -22,6 +22,7 @@ from hookbridge.adapters.live_session import global_step, live_variables
 from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.
@@ -63,7 +64,7 @@ class RestoreReport(NamedTuple):
 
 
 def restore(
-    model: Any,
+    model: KerasModel,
     checkpoint: str,
     *,
     names: Mapping[str, str] | Callable[[str], str | None] | None = None,
@@ -165,7 +166,7 @@ class _Matches:
         )
 
 
-def _check_built(model: Any) -> None:
+def _check_built(model: KerasModel) -> None:
     """Refuses a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
@@ -242,7 +243,7 @@ def newest(folder: str) -> str | None:
     return path
 
 
-def _build_optimizer(model: Any) -> None:
+def _build_optimizer(model: KerasModel) -> None:
     optimizer = getattr(model, "optimizer", None)
     build = getattr(optimizer, "build", None)
     if build is not None and not getattr(optimizer, "built", False):

@@ -20,6 +20,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
 from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import Session
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -195,7 +196,7 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     `Model.fit` it has no effect.
     """
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Adopts the session."""
         CallableSession.adopt(session)
 

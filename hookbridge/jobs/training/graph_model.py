@@ -12,6 +12,7 @@ import hookbridge as hb
 from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.session_variables import write
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel, Session
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN, TowerSpec
 from hookbridge.jobs.training.graph_optimizer import GraphOptimizer
 from hookbridge.jobs.training.keras_model import start_names
@@ -147,12 +148,12 @@ class GraphModel:
         )
         return synchronous, [synchronous.make_session_run_hook(self._is_chief)]
 
-    def _begin_with(self, model: Any) -> Any:
+    def _begin_with(self, model: KerasModel) -> Any:
         if self._first_values is None:
             return None
         values = self._first_values
 
-        def init_fn(scaffold: Any, session: Any) -> None:
+        def init_fn(scaffold: Any, session: Session) -> None:
             del scaffold
             write(session, zip(model.weights, values, strict=True))
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import exit_codes
+from hookbridge.ground.protocols import RunContext, RunValues
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight.report.account import Recorder
 from hookbridge.insight.report.run_report import write_html
@@ -36,7 +37,7 @@ class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.steps: int = 0
         self.preempted: bool = False
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Counts a step, and ends the training after it if SIGTERM came."""
         self.steps += 1
         if self.preempted:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.training.definition import ModelDefinition
 
 
@@ -42,7 +43,7 @@ def built_model(
     return model
 
 
-def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None:
+def compile_model(model: KerasModel, definition: ModelDefinition, batches: Any) -> None:
     """Compiles a model with the file's loss, metrics and optimizer."""
     keras: Any = keras_of(model)
     outputs = getattr(model, "outputs", None) or [None]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.ground import exit_codes
+from hookbridge.ground.protocols import Graph
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import limit_close, own_device
 
@@ -28,7 +29,7 @@ SYNC_TOKENS = b"sync_token_q"
 _raw = tf.raw_ops
 
 
-def token_ops(graph: Any) -> list[Any]:
+def token_ops(graph: Graph) -> list[Any]:
     """Operations that release one worker that waits in `SyncReplicasOptimizer`.
 
     Each operation puts one token of the current step into an optimizer's queue. A graph
