@@ -24,7 +24,7 @@ from hookbridge.ground.arguments import positive
 
 
 def as_hooks(
-    items: Any,
+    items: object,
     *,
     steps_per_epoch: int | None = None,
     epochs: int | None = None,
@@ -115,7 +115,7 @@ def as_hooks(
     )
 
 
-def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
+def hooks_for(items: object, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
@@ -137,7 +137,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
     return guest.item if on_runs else HookOnSteps(guest)
 
 
-def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
+def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
     """What `make` makes of each guest; what was made before stays as it is."""
     wrappers: list[Any] = []
     for item in kinds.flatten(items):
@@ -150,7 +150,7 @@ def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any
     return wrappers
 
 
-def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
+def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
     """Makes Keras callbacks of any mix of hooks and callbacks.
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras

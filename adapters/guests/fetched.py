@@ -10,7 +10,6 @@ import contextlib
 import re
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from hookbridge.ground.lifecycle.overrides import overrides
 from hookbridge.ground.protocols import Hook
@@ -44,7 +43,7 @@ def _texts(hook: Hook) -> Iterator[str]:
                 yield from _in_value(value, _DEPTH)
 
 
-def _in_value(value: Any, depth: int) -> Iterator[str]:
+def _in_value(value: object, depth: int) -> Iterator[str]:
     """The texts in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value

@@ -113,7 +113,7 @@ def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
             todo += [(place + at, part, depth + 1, saves) for at, part in _parts(item)]
 
 
-def _parts(item: Any) -> list[tuple[str, Any]]:
+def _parts(item: object) -> list[tuple[str, Any]]:
     """What an object holds: the way to each part as it is written, and the part."""
     if isinstance(
         item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)

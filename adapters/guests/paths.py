@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
@@ -49,7 +48,7 @@ def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
     return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]
 
 
-def check_writable(guest: Any, path: str, *, is_folder: bool) -> None:
+def check_writable(guest: object, path: str, *, is_folder: bool) -> None:
     """Refuses a path that cannot be written; leaves nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
     if not is_folder and os.path.isdir(path) and kinds.name_of(guest) == "CSVLogger":

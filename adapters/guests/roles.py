@@ -37,7 +37,7 @@ _WRITERS = (
 _MARK = "_hookbridge_role"
 
 
-def default_role(guest: Any, *, is_hook: bool) -> Role:
+def default_role(guest: object, *, is_hook: bool) -> Role:
     """Where a guest runs without `set_role`.
 
     A hook runs in every process that it is given to, as in TensorFlow. These run on the
@@ -56,7 +56,7 @@ def default_role(guest: Any, *, is_hook: bool) -> Role:
     return "chief" if getattr(guest, "_chief_worker_only", None) else "split"
 
 
-def set_role(guest: Any, role: Role) -> Any:
+def set_role(guest: object, role: Role) -> Any:
     """Sets which processes of a cluster call a guest.
 
     The role takes effect when the guest is converted, by `as_hooks`, `as_callbacks` or
@@ -88,7 +88,7 @@ def set_role(guest: Any, role: Role) -> Any:
     return guest
 
 
-def given_role(guest: Any) -> Role | None:
+def given_role(guest: object) -> Role | None:
     """The role that `set_role` gave, or None."""
     role: Role | None = getattr(guest, "__dict__", {}).get(_MARK)
     return role

@@ -154,7 +154,7 @@ def _graph_of(item: Any) -> Any:
     return None
 
 
-def _fetched_parts(item: Any) -> list[Any]:
+def _fetched_parts(item: object) -> list[Any]:
     """What `Session.run(item)` would look for in its graph."""
     recorder = _Seen()
     with recorder.as_default(), contextlib.suppress(TypeError):

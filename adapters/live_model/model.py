@@ -31,7 +31,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
     # Attributes are not tracked: `_trackable_children` lists the session's variables.
     _self_setattr_tracking = False
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name == "optimizer" and name in self.__dict__:
             raise errors.LiveModelError(
                 "`model.optimizer` was set, but this callback runs in a session loop "

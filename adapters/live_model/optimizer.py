@@ -64,7 +64,7 @@ class LiveOptimizer:
             ]
         self._is_made = True
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         is_own = "_is_made" not in self.__dict__ or name in self.__dict__
         if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
@@ -125,7 +125,7 @@ class LiveOptimizer:
         return self._rate().variable
 
     @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
+    def learning_rate(self, value: object) -> None:
         if callable(value) and not hasattr(value, "numpy"):
             raise errors.LiveModelError(
                 "hookbridge cannot replace the learning rate of a running graph by a "
@@ -195,7 +195,7 @@ class LiveOptimizer:
         )
 
 
-def _shortest(value: Any) -> float:
+def _shortest(value: object) -> float:
     """The shortest number: 0.01 for the float32 that is 0.009999999776482582."""
     return float(str(np.asarray(value)[()]))
 

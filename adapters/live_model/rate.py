@@ -161,7 +161,7 @@ class LiveRate(watched.Keeper):
     def _pull(self) -> None:
         self._show(self.read())
 
-    def _show(self, value: Any) -> None:
+    def _show(self, value: object) -> None:
         self._is_stale = False
         self._known = value
         if self.mirror is not None:
@@ -196,7 +196,7 @@ class LiveRate(watched.Keeper):
         else:
             self.set(value)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Sets the learning rate from the next step on.
 
         Without a session yet, the value of a variable waits for a `push` with one. A

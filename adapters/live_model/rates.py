@@ -58,7 +58,7 @@ class LiveRates:
         self._share()
         return self.feeds
 
-    def fed_by_loop(self, value: Any) -> None:
+    def fed_by_loop(self, value: object) -> None:
         """Notes what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 

@@ -158,7 +158,7 @@ def _load_h5(path: str) -> dict[str, Any]:
     return arrays
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

@@ -26,7 +26,7 @@ def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
         raise kind(f"Cannot interpret feed_dict key as Tensor: {e}") from e
 
 
-def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
+def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
     """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise errors.RunArgumentsError(

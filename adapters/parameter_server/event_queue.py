@@ -73,7 +73,7 @@ class EventQueue:
             self._latest = value
             self._scheduled += 1
 
-    def add(self, value: Any, event: Callable[[], None]) -> None:
+    def add(self, value: object, event: Callable[[], None]) -> None:
         """Queues an event of the step scheduled last."""
         self._events.append(_Event(self._scheduled, value, event))
 

@@ -48,7 +48,7 @@ def check_keras() -> None:
         raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 
-def check_member(model: KerasModel, guest: Any) -> None:
+def check_member(model: KerasModel, guest: object) -> None:
     """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(

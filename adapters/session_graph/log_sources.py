@@ -93,7 +93,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSour
     return LogSource(key, tensor, True, resets, value)
 
 
-def tensor_of(value: Any, graph: Graph, where: str, expected: str) -> Any:
+def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
     """The tensor of a graph that a user gave."""
     try:
         return graph.as_graph_element(value, allow_operation=False)

@@ -158,7 +158,7 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
             )
 
 
-def _check_frequency(value: Any) -> None:
+def _check_frequency(value: object) -> None:
     """Refuses a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         for epoch in value:

@@ -124,7 +124,7 @@ class EstimatorValidation:
 class UserValidation:
     """A user's `run(session, report)`, whose results are checked."""
 
-    def __init__(self, run: Callable[..., Any], source: Any = None) -> None:
+    def __init__(self, run: Callable[..., Any], source: object = None) -> None:
         self._run = run
         self._source = source
 

@@ -43,7 +43,7 @@ class Saves:
         add = type(graph).add_to_collection
 
         @functools.wraps(add)
-        def add_to_collection(name: str, value: Any) -> None:
+        def add_to_collection(name: str, value: object) -> None:
             add(self._graph(), name, value)
             if name == self._key:
                 self._follow(value)

@@ -174,7 +174,7 @@ def _slot(
     return None
 
 
-def converted(model: KerasModel, entry: str, value: Any) -> Any:
+def converted(model: KerasModel, entry: str, value: object) -> Any:
     """The value of an entry as the model's variable takes it.
 
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.

@@ -140,7 +140,7 @@ class Explanation(NamedTuple):
         }
 
 
-def explain(items: Any, host: Host = "session") -> Explanation:
+def explain(items: object, host: Host = "session") -> Explanation:
     """Tells what a host would deliver to each guest, without running anything.
 
     Args:

@@ -78,14 +78,14 @@ class Profile:
         self._cover(guest.item, row, lifecycle.overridden(guest.item, guest.kind))
         watchers.watch(guest.item, self)
 
-    def _cover(self, target: Any, row: str, events: tuple[str, ...]) -> None:
+    def _cover(self, target: object, row: str, events: tuple[str, ...]) -> None:
         timed = {
             event: self._timed(getattr(target, event), row, event, id(target))
             for event in events
         }
         self._set(target, **timed)
 
-    def _set(self, target: Any, **methods: Callable[..., Any]) -> InstanceMethods:
+    def _set(self, target: object, **methods: Callable[..., Any]) -> InstanceMethods:
         """Sets methods until `stop`."""
         covered = InstanceMethods(target, methods)
         covered.install()

@@ -24,7 +24,9 @@ FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
 _SETTERS = ("set_model", "set_params")
 
 
-def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str, ...]:
+def overridden(
+    guest: object, kind: Guest, beside: Iterable[Any] = ()
+) -> tuple[str, ...]:
     """The events whose method does something in this guest.
 
     `set_model` and `set_params` always count. A batch method counts if Keras calls
@@ -46,7 +48,7 @@ def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str
     )
 
 
-def overrides(guest: Any, event: str) -> bool:
+def overrides(guest: object, event: str) -> bool:
     """Whether a guest has a method of its own for an event.
 
     The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count.

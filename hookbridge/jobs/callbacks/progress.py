@@ -265,6 +265,6 @@ def _numbers(logs: Logs) -> dict[str, float]:
     return numbers
 
 
-def _fetched(value: Any) -> Any:
+def _fetched(value: object) -> Any:
     """The value itself: `ParameterServerStrategy` leaves logs or values on a worker."""
     return value.fetch() if hasattr(value, "fetch") else value

@@ -158,7 +158,7 @@ class Pipeline:
         return self._extractor(*columns)
 
 
-def _check_column_value(place: int, value: Any) -> None:
+def _check_column_value(place: int, value: object) -> None:
     """Raises unless a value has a type that a column of a line can have."""
     dtype = None
     with contextlib.suppress(TypeError, ValueError):

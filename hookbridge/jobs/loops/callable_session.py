@@ -175,7 +175,7 @@ class _Step:
         return run
 
 
-def _converted(value: Any, dtype: Any) -> Any:
+def _converted(value: object, dtype: Any) -> Any:
     """A value as an array; None if `run` would treat it specially or raise."""
     if not isinstance(value, _PLAIN) and type(value) is not int:
         return None

@@ -166,7 +166,7 @@ class ModelDefinition:
         line = f", line {code.co_firstlineno}" if code is not None else ""
         return f"{self.path}{line}: `{name}`"
 
-    def wrong(self, name: str, value: Any, expected: str) -> Exception:
+    def wrong(self, name: str, value: object, expected: str) -> Exception:
         """The error for a function, or a value, that is not as expected."""
         returned = "returned" if callable(getattr(self.module, name, None)) else "is"
         return errors.InvalidArgumentError(

@@ -85,7 +85,7 @@ def _name_of_today(name: str) -> str:
     return keras2() + name[len(KERAS) :] if is_of_keras else name
 
 
-def _give(name: str, value: Any) -> None:
+def _give(name: str, value: object) -> None:
     """Sets a lost name, and the modules above it that are lost with it."""
     module, _, last = _name_of_today(name).rpartition(".")
     if not is_installed(module.partition(".")[0]):

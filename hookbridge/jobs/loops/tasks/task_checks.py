@@ -91,7 +91,7 @@ def config_of(
     return ClusterConfig(cluster, job_name, index)
 
 
-def _hosts(value: Any) -> Any:
+def _hosts(value: object) -> Any:
     """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
     if isinstance(value, str):
         return [host.strip() for host in value.split(",")] if value.strip() else []

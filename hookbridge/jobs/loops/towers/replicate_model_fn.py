@@ -267,7 +267,7 @@ class _Replicated:
         return changed
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: object) -> Any:
     """An input as a tensor; arrays become constants."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value

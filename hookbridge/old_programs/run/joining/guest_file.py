@@ -97,5 +97,5 @@ def _load(path: str) -> ModuleType:
         sys.path[:] = before if folder in before else [*before, folder]
 
 
-def _is_of_training(guest: Any) -> bool:
+def _is_of_training(guest: object) -> bool:
     return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
