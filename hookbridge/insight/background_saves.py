@@ -11,11 +11,12 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.states import FitStates
+from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.keeper import keeper_of_graph
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Session
 
 v1: Any = tf.compat.v1
 _SessionInterface: Any = compat.private("SessionInterface")
@@ -97,7 +98,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             self._pool = ThreadPoolExecutor(1, "hookbridge-save")
         super().begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """See `SessionRunHook.after_create_session`."""
         _check_is_local(session, self._get_saver())
         super().after_create_session(session, coord)
@@ -109,13 +110,13 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             run_context.request_stop()
         super().after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """See `SessionRunHook.end`."""
         self._finish(session)
         self._has_ended = True  # nothing is gained by a thread any more
         super().end(session)
 
-    def _save(self, session: Any, step: int) -> bool:
+    def _save(self, session: Session, step: int) -> bool:
         """Saves as `CheckpointSaverHook._save`; returns whether to stop."""
         if self._has_ended:
             return bool(super()._save(session, step))
@@ -144,7 +145,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         else:
             self._writes.append(self._pool.submit(call, *arguments))
 
-    def _write(self, session: Any, step: int) -> str:
+    def _write(self, session: Session, step: int) -> str:
         """Copies the values and lets the thread write them; returns the path."""
         saver, path = self._get_saver(), f"{self._save_path}-{step}"
         # The method of the class: who follows this saver has been told of the save.
@@ -161,7 +162,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         self._in_order(_in_thread, save, moment, self._save_path, step)
         return path
 
-    def _finish(self, session: Any) -> bool:
+    def _finish(self, session: Session) -> bool:
         """Waits for the files of the last save and tells its listeners.
 
         Returns whether one of them asks for a stop; raises what the thread has met.
@@ -186,7 +187,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 class _Moment(_SessionInterface):  # type: ignore[misc]
     """The copied values of a session, which a `Saver` saves as if it were one."""
 
-    def __init__(self, graph: Any, values: Mapping[saved.Entry, Any]) -> None:
+    def __init__(self, graph: Any, values: Mapping[saved.SavedArray, Any]) -> None:
         self._graph = graph
         self._values = values
 
@@ -206,17 +207,19 @@ def _in_thread(save: Any, moment: _Moment, path: str, step: int) -> None:
         save(moment, path, global_step=step, write_meta_graph=False)
 
 
-def _copied(session: Any, saver: Any) -> dict[saved.Entry, Any]:
+def _copied(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
     """What the saver would write now; later steps do not change it."""
     if isinstance(session, LiveSession) and saver is session.graph.saver:
         values = session.saved_values()
-        return {saved.Entry(name, "", name): value for name, value in values.items()}
+        return {
+            saved.SavedArray(name, "", name): value for name, value in values.items()
+        }
     entries = saved.entries_of_saver(saver, session.graph)
     arrays = session.run(list(entries.values()))
     return dict(zip(entries, arrays, strict=True))
 
 
-def _check_is_local(session: Any, saver: Any) -> None:
+def _check_is_local(session: Session, saver: Any) -> None:
     """Refuses values that are on parameter servers; `fit` has done so before."""
     if isinstance(session, LiveSession):
         return
