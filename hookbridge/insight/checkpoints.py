@@ -21,6 +21,7 @@ from hookbridge.adapters.hooked_loop import states as fit_states
 from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.live_session import variables as live_variables
 from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.state.files import CallbackState
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.names import nearest
 from hookbridge.insight.checkpoint_entries import converted, entry_of
@@ -38,8 +39,10 @@ class RestoreReport(NamedTuple):
         their values.
       unused: entries of the checkpoint that no variable took.
       mismatched: `{variable: reason}` where an entry exists but does not fit.
-      global_step: the step of the checkpoint, None if it has none. Divided by the
-        steps of an epoch it is the `initial_epoch` with which `fit` goes on.
+      global_step: the step of the checkpoint, None if it has none.
+      epoch: the `initial_epoch` with which `fit` and `OwnLoop` go on, by the state of
+        callbacks beside the checkpoint. None if there is no such state, or its loop had
+        no epochs; `global_step` divided by the steps of an epoch says it then.
     """
 
     restored: Mapping[str, str]
@@ -47,6 +50,7 @@ class RestoreReport(NamedTuple):
     unused: tuple[str, ...]
     mismatched: Mapping[str, str]
     global_step: int | None = None
+    epoch: int | None = None
 
     def __str__(self) -> str:
         lines = [f"restored {len(self.restored)} variables"]
@@ -139,6 +143,7 @@ def restore(
         unused=tuple(sorted(set(shapes) - {e for _, e in plan} - set(_DERIVED))),
         mismatched=mismatched,
         global_step=step,
+        epoch=CallbackState().epoch_of(path),
     )
     if lost and must_restore_weights:
         raise errors.CheckpointMismatchError(
