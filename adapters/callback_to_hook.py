@@ -104,6 +104,14 @@ class CallbackToHook(
         return self._run is not None and self._run.asked_to_stop
 
     @property
+    def stop_reason(self) -> str | None:
+        """Which callback of the same `as_hooks` call has asked for a stop, or why.
+
+        None if none has, or if it is not known which one.
+        """
+        return None if self._run is None else self._run.stop_reason
+
+    @property
     def role(self) -> roles.Role:
         """Which processes of a cluster call the callback.
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.reference.comparison import compare as compare
     from hookbridge.insight.reference.port import recording as recording
     from hookbridge.insight.reference.recorder import recorder as recorder
     from hookbridge.insight.reference.replay import replay as replay
@@ -63,6 +64,7 @@ _WHERE = {
     "as_hooks": "hookbridge.adapters.convert",
     "callbacks": "hookbridge.jobs",
     "checkpoints": "hookbridge.insight",
+    "compare": "hookbridge.insight.reference.comparison",
     "contrib": "hookbridge",
     "data": "hookbridge.jobs",
     "errors": "hookbridge",

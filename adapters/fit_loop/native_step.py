@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.fit_loop.batches import as_iterators
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import StepInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
@@ -69,7 +70,7 @@ class NativeStep(StepPart):
             end_quietly()
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._outside = tf.compat.v1.get_default_graph()
-        self._args = args
+        self._args = as_iterators(args)
 
     def open(self) -> int:
         self.native.discover(*self._args)

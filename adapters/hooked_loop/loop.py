@@ -49,6 +49,8 @@ class HookedLoop:
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
         self._is_in_loop = is_running(model)
+        # The method that makes a step of a loop that is not Keras's, as it begins.
+        self._stepping = ""
         self._monitored: Any = None
         self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
@@ -268,7 +270,9 @@ class HookedLoop:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            is_own = (self.mode is None and not runs) or compat.is_called_from(
+            if self.mode is None and not runs:
+                self._stepping = name
+            is_own = (self._stepping == name and not runs) or compat.is_called_from(
                 "graph_fit_generator"
             )
             if self.is_over or self._is_making or is_own:

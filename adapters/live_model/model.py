@@ -38,6 +38,8 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
                 "`learning_rate`, or build a graph with the other optimizer.",
                 see="model in a session",
             )
+        if name == "stop_training" and value:
+            self.live_link.note_stop()
         # The `__setattr__` of a trackable object skips a value that `getattr` returns
         # already. Each read of `stop_training` would then go to the clone, which costs
         # work for every weight.

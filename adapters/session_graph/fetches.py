@@ -61,33 +61,40 @@ class FetchPlan:
     ) -> None:
         movers = [*steps.movers, *steps.pushes]
         self._pulls = DataPulls(sources, [*movers, *steps.updates])
-        tails = steps.tails() if counter is not None else []
         # Entries whose data the op that moves the step does not take. An update that
         # takes it may be a run without a step.
-        by_step = movers or steps.applies
-        self._between = [s for s in sources if not self._pulls.taken_by(s, by_step)]
-        if self._between:
-            self._between += [
-                s for s in sources if s.key == SIZE and s not in self._between
-            ]
-
+        self._between = self._not_taken_by(movers or steps.applies, sources)
         self._graph = steps.graph
         self._scalars = [s for s in sources if s.scalar]
         self._others = [s for s in sources if not s.scalar]
+        # The op at the end of a step -> the numbers and the counter after it.
         self._vectors: dict[Any, Any] = {}
-        self._plain: Any = None
+        self._plain: Any = None  # the numbers alone
         self._fetches = RecentlyUsed()
         self._beside = RecentlyUsed()
         with tf.name_scope("hookbridge"):
-            numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
-            for tail in tails:
-                with tf.control_dependencies([tail]):
-                    step = tf.cast(counter.read_value(), tf.float64)
-                self._vectors[tail] = tf.stack([*numbers, step])
-            if len(numbers) == 1:
-                self._plain = self._scalars[0].tensor
-            elif numbers:
-                self._plain = tf.stack(numbers)
+            self._add_vectors(counter, steps)
+
+    def _add_vectors(self, counter: Any, steps: StepGraph) -> None:
+        """Adds the tensors that hold several numbers to the graph."""
+        numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
+        for tail in steps.tails() if counter is not None else ():
+            with tf.control_dependencies([tail]):
+                step = tf.cast(counter.read_value(), tf.float64)
+            self._vectors[tail] = tf.stack([*numbers, step])
+        if len(numbers) == 1:
+            self._plain = self._scalars[0].tensor
+        elif numbers:
+            self._plain = tf.stack(numbers)
+
+    def _not_taken_by(
+        self, ops: Sequence[Any], sources: Sequence[LogSource]
+    ) -> list[LogSource]:
+        """The entries whose data no op takes; with any, the size of the batch too."""
+        others = [s for s in sources if not self._pulls.taken_by(s, ops)]
+        if others:
+            others += [s for s in sources if s.key == SIZE and s not in others]
+        return others
 
     def fetch_of(
         self, step: Step, counter: StepCounter, feed_dict: Mapping[Any, Any] | None

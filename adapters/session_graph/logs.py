@@ -117,10 +117,18 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
 
 
 def find_loss(graph: Any) -> Any:
-    """The loss of a training graph, or None."""
+    """The loss of a training graph, or None; `tf.losses` may be summed up for it."""
+    known = known_loss(graph)
+    losses = graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)
+    if known is None and losses:
+        return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
+    return known
+
+
+def known_loss(graph: Any) -> Any:
+    """The loss of a training graph that is there as one tensor, or None."""
     # In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
-    # "loss", a tensor named "loss:0", the sum of `tf.compat.v1.losses`.
-    keys = tf.compat.v1.GraphKeys
+    # "loss", a tensor named "loss:0".
     spec = estimator_stack.training_spec(graph)
     if spec is not None:
         return spec.loss
@@ -134,12 +142,7 @@ def find_loss(graph: Any) -> Any:
         (only,) = tagged.values()
         if named is None or only.op not in graph_ops.ancestors([named.op]):
             return only
-    if named is not None:
-        return named
-    losses = graph.get_collection(keys.LOSSES)
-    if losses:
-        return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
-    return None
+    return named
 
 
 def _loss_summaries(graph: Any) -> dict[bytes, Any]:

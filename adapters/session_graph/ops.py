@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,9 @@ import tensorflow as tf
 
 # Ops that pass a tensor on unchanged.
 PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
+
+# The scope of v1 optimizers around the update of one variable.
+_ROW_UPDATES = re.compile(r"(^|/)update_[^/]+/[^/]+$")
 
 
 def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
@@ -50,6 +54,12 @@ def is_apply(op: Any) -> bool:
     """Whether an op is an optimizer's update of a variable."""
     kind = op.type.removeprefix("Resource").removeprefix("Sparse")
     return kind.startswith("Apply") and kind not in ("ApplyGradient",)
+
+
+def updates_rows(op: Any) -> bool:
+    """Whether an optimizer updates rows by it, which has no op of its own for that."""
+    scatters = re.fullmatch(r"(Resource)?Scatter(Add|Sub)", op.type)
+    return scatters is not None and _ROW_UPDATES.search(op.name) is not None
 
 
 def leaves(fetches: Any) -> Iterable[Any]:

@@ -58,7 +58,9 @@ class StepGraph:
             self._writers = step_movers.find_writers(graph, counter)
             self.movers = step_movers.find_movers(graph, counter, self._writers)
         self.pushes: list[Any] = [op for op in ops if op.type in _PUSHES]
-        self.applies: list[Any] = [op for op in ops if graph_ops.is_apply(op)]
+        self.applies: list[Any] = [
+            op for op in ops if graph_ops.is_apply(op) or graph_ops.updates_rows(op)
+        ]
         self._tokens = [op for op in ops if step_movers.takes_token(op)]
         accumulations = step_movers.find_accumulations(graph, counter)
         self.updates: list[Any] = [*self.applies, *accumulations]

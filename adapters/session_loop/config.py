@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,19 @@ class SessionConfig:
         _check_frequency(self.validation_freq)
         for name in ("logs", "params"):
             object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
+        self._check_words()
+        _check_logs(self.logs)
+        if self.epochs is not None and self.steps_per_epoch is None:
+            raise errors.EpochsUndefinedError(
+                f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
+                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`.",
+                see="epochs in a session",
+            )
+        if self.model is not None and not _is_provider(self.model):
+            clone.check(self.model)
+
+    def _check_words(self) -> None:
+        """Refuses options that are none of their words."""
         if self.missing_metric not in ("refuse", "warn"):
             raise errors.InvalidArgumentError(
                 f"`missing_metric` is {shown(self.missing_metric)}; expected 'refuse', "
@@ -60,26 +73,6 @@ class SessionConfig:
                 f"`hooks_on` is {shown(self.hooks_on)}; expected 'runs', or 'steps' to "
                 "call hooks in no other run of the session."
             )
-        for key in self.logs:
-            if not key or key.startswith("val_"):
-                raise errors.InvalidArgumentError(
-                    f"`logs` has the key {shown(key)}; expected names of metrics of "
-                    "the training. What makes `val_*` is given as `validation=`."
-                )
-            if self.logs[key] is None:
-                raise errors.InvalidArgumentError(
-                    f"logs[{key!r}] is None; expected a tensor of the training "
-                    "graph, or its name. Leave the entry out if there is none: a loss "
-                    "is then looked for in the graph."
-                )
-        if self.epochs is not None and self.steps_per_epoch is None:
-            raise errors.EpochsUndefinedError(
-                f"`epochs={self.epochs}` was given without `steps_per_epoch`; expected "
-                "both: `as_hooks(..., steps_per_epoch=..., epochs=...)`.",
-                see="epochs in a session",
-            )
-        if self.model is not None and not _is_provider(self.model):
-            clone.check(self.model)
 
     def validates_after(self, epoch: int) -> bool:
         """Whether an epoch, counted from 0, ends with the validation, as in Keras."""
@@ -146,6 +139,22 @@ def _is_provider(model: Any) -> bool:
         without_arguments("model", model)
         return True
     return False
+
+
+def _check_logs(logs: Mapping[str, Any]) -> None:
+    """Refuses entries of `logs` that cannot be metrics of the training."""
+    for key, source in logs.items():
+        if not key or key.startswith("val_"):
+            raise errors.InvalidArgumentError(
+                f"`logs` has the key {shown(key)}; expected names of metrics of "
+                "the training. What makes `val_*` is given as `validation=`."
+            )
+        if source is None:
+            raise errors.InvalidArgumentError(
+                f"logs[{key!r}] is None; expected a tensor of the training "
+                "graph, or its name. Leave the entry out if there is none: a loss "
+                "is then looked for in the graph."
+            )
 
 
 def _check_frequency(value: Any) -> None:

@@ -46,6 +46,9 @@ class SessionRun:
         self.started: bool = False
         self.finished: bool = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
+        self._calling: Any = None  # the method of a callback that runs
+        # Which callback has set `stop_training`, or why the run ends.
+        self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
         self.carry: Callable[[], None]  # see `Link.carry`
@@ -159,7 +162,16 @@ class SessionRun:
             # An exception ends the delivery at once, as in `Model.fit`.
             with self.model.live_link.event(), self._eager():
                 for method in methods:
+                    self._calling = method
                     method(*args)
+            self._calling = None
+
+    def note_stop(self) -> None:
+        """A callback sets `stop_training`: it is the one that is called now."""
+        owner = getattr(self._calling, "__self__", None)
+        for member in self.members:
+            if member.called is owner:
+                self.stop_reason = f"`{member.record.name}` asked for a stop"
 
     def begin_once(self, counter: Any, event: str) -> None:
         """Reads the global step; delivers the begin event if it was not yet."""

@@ -96,6 +96,7 @@ class TrainRun(SessionRun):
         self._hook_stops = False  # a hook has set `stop_training`, not a callback
         self._epochs_are_over = False
         self._coord: Any = None
+        self._context: Any = None  # of the last run: hooks behind this one may stop it
         estimator_stack.collect_saver(graph)
         self._state = RunState(
             graph, estimator_stack.checkpoint_dir(), self, self.called
@@ -278,6 +279,7 @@ class TrainRun(SessionRun):
         self._phase, self._resume = self._resume or _LOOK, None
 
     def after_step(self, run_context: Any) -> None:
+        self._context = run_context
         if self._now is None:
             if self._resume is not None:
                 self._after_update()
@@ -334,6 +336,7 @@ class TrainRun(SessionRun):
         epochs = self.config.epochs
         if over and epochs is not None and clock.number + 1 >= epochs:
             self._epochs_are_over = True
+            self.stop_reason = f"the last of `epochs={epochs}` is over"
         if self._epochs_are_over or self.model.stop_training:
             run_context.request_stop()
 
@@ -341,7 +344,10 @@ class TrainRun(SessionRun):
         # If the data has ended, the last step began and did not end.
         data_ended = self._phase is _OPEN
         by_callback = self._callback_stops
-        if self._coord.should_stop() and not (data_ended or self._epochs_are_over):
+        is_stopped = self._coord.should_stop() or (
+            self._context is not None and self._context.stop_requested
+        )
+        if is_stopped and not (data_ended or self._epochs_are_over):
             self._note_stop()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None

@@ -32,7 +32,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Prints the comparison; returns 1 if something differs."""
-    from hookbridge.insight.reference.comparison import as_text, compare
+    from hookbridge.insight.reference.comparison import compare
 
     names = None if values.names is None else _names(values.names)
     result = compare(
@@ -43,7 +43,7 @@ def run(values: Values) -> int:
 
         write_page(result, values.page)
     as_json = values.format == "json"
-    print(json.dumps(result.to_json(), indent=2) if as_json else as_text(result))
+    print(json.dumps(result.to_json(), indent=2) if as_json else result)
     return int(not result.is_same)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
@@ -14,6 +14,9 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.reading.modules import Unread
+
+if TYPE_CHECKING:
+    from hookbridge.old_programs.rewriting.files import FileRewrite
 
 SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
@@ -52,6 +55,19 @@ def run(values: Values) -> int:
         values.refuse(others, "--list_rules", "it prints the list and no more")
         print(_rules())
         return 0
+    _check_flags(values)
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    plan = list(_plan(values, counts, failures))
+    if values.write or values.to:
+        failures += _write(plan, counts)
+    _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
+    todo = values.check and not values.write and counts["changed"]
+    return int(bool(counts["unwritten"] or counts["unread"] or todo))
+
+
+def _check_flags(values: Values) -> None:
+    """Refuses a command without paths, and flags that contradict each other."""
     if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no paths; expected Python files, notebooks or folders of them."
@@ -61,12 +77,15 @@ def run(values: Values) -> int:
         values.refuse(["check"], "--write", reason)
     if values.to:
         values.refuse(["check", "write"], "--to", "it leaves the files as they are")
+
+
+def _plan(
+    values: Values, counts: Counter[str], failures: list[str]
+) -> Iterator[FileRewrite]:
+    """Shows and yields each rewrite that changes its file; counts all, and failures."""
     from hookbridge.old_programs.rewriting import files
 
     copies = files.copy_to(values.to, values.paths) if values.to else {}
-    counts: Counter[str] = Counter()
-    failures: list[str] = []
-    plan = []
     options = {"target": values.target, "only": values.only, "skip": values.skip}
     for done in files.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
@@ -75,23 +94,25 @@ def run(values: Values) -> int:
             continue
         counts["files"] += 1
         counts["todos"] += len(done.result.todos)
-        if not done.result.changed:
-            continue
-        counts["changed"] += 1
-        done = files.moved(done, copies)
-        plan.append(done)
-        _show(os.fspath(done.path), done.result, values.diff)
-    if values.write or values.to:
-        try:
-            for path in files.write_all(plan):
-                counts["written"] += 1
-                print(f"written: {path}", flush=True)
-        except errors.UnwritableError as e:
-            counts["unwritten"] = len(plan) - counts["written"]
-            failures.append(f"  {e}")
-    _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
-    todo = values.check and not values.write and counts["changed"]
-    return int(bool(counts["unwritten"] or counts["unread"] or todo))
+        if done.result.changed:
+            counts["changed"] += 1
+            rewrite = files.moved(done, copies)
+            _show(os.fspath(rewrite.path), rewrite.result, values.diff)
+            yield rewrite
+
+
+def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
+    """Writes all files and counts them; returns why not, a line for each failure."""
+    from hookbridge.old_programs.rewriting import files
+
+    try:
+        for path in files.write_all(plan):
+            counts["written"] += 1
+            print(f"written: {path}", flush=True)
+    except errors.UnwritableError as e:
+        counts["unwritten"] = len(plan) - counts["written"]
+        return [f"  {e}"]
+    return []
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:

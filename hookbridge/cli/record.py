@@ -69,8 +69,8 @@ def _of_recording(folder: Path) -> int:
         return exit_codes.DONE
     print(
         f"hookbridge record: nothing was recorded in {str(folder)!r}: no training step "
-        "ran in a MonitoredTrainingSession, an Estimator or `fit`. A plain tf.Session "
-        "calls no hooks: make it a MonitoredTrainingSession.",
+        "ran in a session, an Estimator or `fit`. For a loop of your own around "
+        "eager steps there is `hb.loops.OwnLoop`, with an `hb.recorder`.",
         file=sys.stderr,
     )
     return exit_codes.FAILED

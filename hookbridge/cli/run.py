@@ -27,8 +27,6 @@ def define_flags(parser: Parser) -> None:
     parser.flag("guests", None, text, str)
     text = "Steps that make an epoch, for callbacks in sessions and Estimators."
     parser.flag("steps_per_epoch", None, text, int, least=1)
-    text = "Say where the guests would join, from the source; run nothing."
-    parser.flag("dry_run", False, text)
 
 
 def define_world(parser: Parser) -> None:
@@ -56,19 +54,12 @@ def run(values: Values) -> Callable[[], int]:
             f"Received --steps_per_epoch={values.steps_per_epoch} without --guests; "
             "expected both: the epochs are those of the guests."
         )
-    if values.dry_run:
-        values.refuse(("keras", "v1", "v2"), "--dry_run", "nothing is run")
     guests = values.guests and os.path.abspath(values.guests)
-    return start(
-        values,
-        is_dry=values.dry_run,
-        guests=guests,
-        steps_per_epoch=values.steps_per_epoch,
-    )
+    return start(values, guests=guests, steps_per_epoch=values.steps_per_epoch)
 
 
-def start(values: Values, *, is_dry: bool = False, **options: Any) -> Callable[[], int]:
-    """Prepares a program with what joins its trainings, or tells where it would."""
+def start(values: Values, **options: Any) -> Callable[[], int]:
+    """Prepares a program with what joins its trainings."""
     from hookbridge.old_programs.run.execute import prepare
     from hookbridge.old_programs.run.located import Launch
 
@@ -88,9 +79,4 @@ def start(values: Values, *, is_dry: bool = False, **options: Any) -> Callable[[
         old_libraries=tuple(values.old_library),
         **options,
     )
-    if is_dry:
-        from hookbridge.old_programs.run.dry_run import tell
-
-        code = tell(launch)
-        return lambda: code
     return prepare(launch)

@@ -59,16 +59,22 @@ def find(path: str) -> Any:
 def _below(path: str, name: str) -> Any:
     """The attribute `name` of the module `path`."""
     area, has_files, files = path.partition(f".{_FILES}")
-    if not has_files:
-        full = f"{path}.{name}" if path else name
-        value = find(full)
-        if value is not None:
-            return value
-        is_files = name == _FILES and path in contrib_names.AREAS
-        return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
-    # The files of an area exist no more: a name of any file is looked for in an area
-    # that is called like the file, then in the whole area.
-    last = files.rpartition(".")[2]
+    if has_files:
+        return _in_files(area, path, files.rpartition(".")[2], name)
+    full = f"{path}.{name}" if path else name
+    value = find(full)
+    if value is not None:
+        return value
+    is_files = name == _FILES and path in contrib_names.AREAS
+    return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
+
+
+def _in_files(area: str, path: str, last: str, name: str) -> Any:
+    """The attribute `name` of `path`, the file `last` of an area.
+
+    The files of an area exist no more: a name of any file is looked for in an area
+    that is called like the file, then in the whole area.
+    """
     near = f"{area}.{last}"
     value = find(f"{near}.{name}") if contrib_names.areas_above(near) else None
     if value is not None and not isinstance(value, Contrib):

@@ -86,16 +86,31 @@ def view_import(
         if f"{name}.{attribute}" in stand_ins.STAND_INS
     }
     rest = tuple(attribute for attribute in fromlist if attribute not in here)
-    try:
-        real = builtins.__import__(name, globals, locals, rest or ("__name__",), 0)
-    except ModuleNotFoundError as e:
-        raise compat.PrivateNameMovedError(stand_ins.moved(name)) from e
-    for attribute in rest:
-        if attribute != "*" and not hasattr(real, attribute):
-            raise compat.PrivateNameMovedError(stand_ins.moved(f"{name}.{attribute}"))
+    real = _real_import(name, globals, locals, rest)
     if name == "tensorflow":
         return tensorflow_view()
     return Facade(real, here) if here else real
+
+
+def _real_import(
+    name: str,
+    globals: Mapping[str, Any] | None,
+    locals: Mapping[str, Any] | None,
+    attributes: tuple[str, ...],
+) -> Any:
+    """A module of the installed TensorFlow; raises if it lacks one of the attributes.
+
+    Without attributes Python would give the topmost package.
+    """
+    wanted = attributes or ("__name__",)
+    try:
+        real = builtins.__import__(name, globals, locals, wanted, 0)
+    except ModuleNotFoundError as e:
+        raise compat.PrivateNameMovedError(stand_ins.moved(name)) from e
+    for attribute in attributes:
+        if attribute != "*" and not hasattr(real, attribute):
+            raise compat.PrivateNameMovedError(stand_ins.moved(f"{name}.{attribute}"))
+    return real
 
 
 def view_builtins() -> dict[str, Any]:

@@ -104,11 +104,7 @@ def check_task(
             f"{key}['type'] is {shown(kind)}, which {source} does not have; "
             f"expected one of its jobs: {', '.join(cluster)}."
         )
-    # Schedulers write numbers as strings.
-    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
-        index = int(index)
-    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-        raise wrong(f"{key}['index']", index, "an integer of at least 0")
+    index = _index(index, f"{key}['index']")
     tasks = len(cluster.get(kind, ()))
     if kind in cluster and index >= tasks:
         raise errors.InvalidArgumentError(
@@ -116,6 +112,15 @@ def check_task(
             f"of {shown(kind)} tasks in {source}."
         )
     return kind, index
+
+
+def _index(value: Any, key: str) -> int:
+    """An index as a number: schedulers write numbers as strings."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise wrong(key, value, "an integer of at least 0")
+    return value
 
 
 def wrong(

@@ -40,12 +40,9 @@ def entry_of(
 ) -> str | None:
     """The checkpoint entry for a variable, or None."""
     name = variable.name
-    if lookup is not None and (choice := lookup(name)) is not None:
-        if choice not in shapes:
-            raise errors.InvalidArgumentError(
-                f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
-                f"have. It has: {', '.join(sorted(shapes))}."
-            )
+    choice = lookup(name) if lookup is not None else None
+    if choice is not None:
+        _check_choice(name, choice, shapes)
         return choice
     candidates = [name, f"{model.name}/{name}"]
     if name.endswith(("/iterations", "/iteration", "/iter")):
@@ -55,15 +52,34 @@ def entry_of(
         weight, suffix = slot
         mapped = (lookup(weight) if lookup is not None else None) or weight
         candidates.append(f"{mapped}/{suffix}")
-    result = next((c for c in candidates if c in shapes), None)
-    scope = getattr(getattr(model, "optimizer", None), "name", "")
-    if result is None and name.startswith(f"{scope}/"):
-        bare = _unnumbered(model, name)
-        same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
-        result = same[0] if len(same) == 1 else None
+    for candidate in candidates:
+        if candidate in shapes:
+            return candidate
+    result = _entry_with_another_number(model, name, shapes)
     if result is None and _kind(model) == "multioptimizer":
-        result = _inner_entry(model, name, shapes, variables)
+        return _inner_entry(model, name, shapes, variables)
     return result
+
+
+def _entry_with_another_number(
+    model: Any, name: str, shapes: Mapping[str, Any]
+) -> str | None:
+    """The only entry for a variable of the optimizer but for the numbers in names."""
+    scope = getattr(getattr(model, "optimizer", None), "name", "")
+    if not name.startswith(f"{scope}/"):
+        return None
+    bare = _unnumbered(model, name)
+    same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
+    return same[0] if len(same) == 1 else None
+
+
+def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
+    """Refuses an entry that `names` gives and the checkpoint does not have."""
+    if choice not in shapes:
+        raise errors.InvalidArgumentError(
+            f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
+            f"have. It has: {', '.join(sorted(shapes))}."
+        )
 
 
 def _inner_entry(

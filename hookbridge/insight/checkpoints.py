@@ -11,7 +11,7 @@ an Estimator can warm-start from it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -105,6 +105,76 @@ def restore(
         and `must_restore_weights` is set. Nothing is changed then.
     """
     path = _prefix(checkpoint)
+    _check_built(model)
+    _build_optimizer(model)
+    reader = _reader(path)
+    shapes = reader.get_variable_to_shape_map()
+    variables = [v for v in live_variables.model_variables(model) if not v.local]
+    lookup = _lookup(names, [v.name for v in variables])
+    matches = _Matches()
+    for variable in variables:
+        entry = entry_of(model, variable, shapes, lookup, variables)
+        matches.add(variable, entry, shapes)
+    step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
+    report = matches.report(shapes, step, CallbackState().epoch_of(path))
+    lost = matches.lost({id(live_variables.tf_variable(w)) for w in model.weights})
+    if lost and must_restore_weights:
+        raise errors.CheckpointMismatchError(
+            f"{path} has nothing that fits {', '.join(f'`{n}`' for n in lost)} of the "
+            f"model `{model.name}`. Map the names with `names={{...}}`, or accept it "
+            f"with `must_restore_weights=False`.\n{report}"
+        )
+    for variable, entry in matches.fitting:
+        value = reader.get_tensor(entry)
+        variable.eager.assign(converted(model, entry, value))
+    global_step.note(model, step)
+    fit_states.note_restored(model, path)
+    return report
+
+
+class _Matches:
+    """The variables of a model, with the entries that fit them, or why none does."""
+
+    def __init__(self) -> None:
+        self.fitting: list[tuple[ModelVariable, str]] = []
+        # Why no entry fits; nothing where there is no entry.
+        self._unfit: list[tuple[ModelVariable, str]] = []
+
+    def add(
+        self, variable: ModelVariable, entry: str | None, shapes: Mapping[str, Any]
+    ) -> None:
+        """Notes a variable with its entry, if there is one."""
+        if entry is None:
+            self._unfit.append((variable, ""))
+            return
+        shape = live_variables.components(variable.eager)[0].shape.as_list()
+        if list(shapes[entry]) == shape:
+            self.fitting.append((variable, entry))
+            return
+        reason = f"`{entry}` has shape {list(shapes[entry])}, expected {shape}"
+        self._unfit.append((variable, reason))
+
+    def lost(self, weights: Collection[int]) -> list[str]:
+        """The names of weights, given by their ids, that no entry fits."""
+        return [v.name for v, _ in self._unfit if id(v.eager) in weights]
+
+    def report(
+        self, entries: Iterable[str], step: int | None, epoch: int | None
+    ) -> RestoreReport:
+        """What a restore does with the entries of the checkpoint."""
+        taken = {entry for _, entry in self.fitting}
+        return RestoreReport(
+            restored={v.name: entry for v, entry in self.fitting},
+            kept=tuple(v.name for v, reason in self._unfit if not reason),
+            unused=tuple(sorted(set(entries) - taken - set(_DERIVED))),
+            mismatched={v.name: reason for v, reason in self._unfit if reason},
+            global_step=step,
+            epoch=epoch,
+        )
+
+
+def _check_built(model: Any) -> None:
+    """Refuses a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
             f"Received model={shown(model)}; expected a built Keras model."
@@ -114,49 +184,6 @@ def restore(
             f"The model `{model.name}` is not built, so it has no weights yet. Call it "
             "on a batch, or `model.build(input_shape)`, before restoring."
         )
-    _build_optimizer(model)
-    reader = _reader(path)
-    shapes = reader.get_variable_to_shape_map()
-    variables = [v for v in live_variables.model_variables(model) if not v.local]
-    lookup = _lookup(names, [v.name for v in variables])
-    weights = {id(live_variables.tf_variable(w)) for w in model.weights}
-    plan: list[tuple[ModelVariable, str]] = []
-    unchanged, mismatched = [], {}
-    for variable in variables:
-        entry = entry_of(model, variable, shapes, lookup, variables)
-        if entry is None:
-            unchanged.append(variable.name)
-            continue
-        shape = live_variables.components(variable.eager)[0].shape.as_list()
-        if list(shapes[entry]) != shape:
-            mismatched[variable.name] = (
-                f"`{entry}` has shape {list(shapes[entry])}, expected {shape}"
-            )
-            continue
-        plan.append((variable, entry))
-    unfit = {*unchanged, *mismatched}
-    lost = [v.name for v in variables if id(v.eager) in weights and v.name in unfit]
-    step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
-    report = RestoreReport(
-        restored={v.name: entry for v, entry in plan},
-        kept=tuple(unchanged),
-        unused=tuple(sorted(set(shapes) - {e for _, e in plan} - set(_DERIVED))),
-        mismatched=mismatched,
-        global_step=step,
-        epoch=CallbackState().epoch_of(path),
-    )
-    if lost and must_restore_weights:
-        raise errors.CheckpointMismatchError(
-            f"{path} has nothing that fits {', '.join(f'`{n}`' for n in lost)} of the "
-            f"model `{model.name}`. Map the names with `names={{...}}`, or accept it "
-            f"with `must_restore_weights=False`.\n{report}"
-        )
-    for variable, entry in plan:
-        value = reader.get_tensor(entry)
-        variable.eager.assign(converted(model, entry, value))
-    global_step.note(model, step)
-    fit_states.note_restored(model, path)
-    return report
 
 
 def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | None:

@@ -9,7 +9,7 @@ import numpy as np
 import ported_models as ported
 import pytest
 
-from hookbridge.insight.reference.comparison import as_text, compare
+from hookbridge.insight.reference.comparison import compare
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_right_port_to_numpy(
 ) -> None:
     ported.train_in_numpy(name, references[name], tmp_path / "port")
     result = compare(references[name], tmp_path / "port")
-    assert result.is_same, as_text(result)
+    assert result.is_same, str(result)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "lstm"])
@@ -37,8 +37,8 @@ def test_right_port_to_keras(
 ) -> None:
     ported.train_in_keras(keras, name, references[name], tmp_path / "port")
     result = compare(references[name], tmp_path / "port")
-    assert result.is_same, as_text(result)
-    assert all(layer.measures for layer in result.layers), as_text(result)
+    assert result.is_same, str(result)
+    assert all(layer.measures for layer in result.layers), str(result)
 
 
 def by_epoch(step: int) -> float:
@@ -90,7 +90,7 @@ def test_fault_is_found(
     made = {k: v() if k in ("data", "weights") else v for k, v in faults.items()}
     ported.train_in_numpy(name, references[name], tmp_path / "port", **made)
     result = compare(references[name], tmp_path / "port")
-    text = as_text(result)
+    text = str(result)
     assert result.first is not None, text
     assert (result.layer, result.first.step) == (layer, step), text
     assert result.first.name.startswith(variable), text
@@ -118,5 +118,5 @@ def test_fault_in_keras_is_found(
 ) -> None:
     ported.train_in_keras(keras, name, references[name], tmp_path / "port", **faults)
     result = compare(references[name], tmp_path / "port")
-    assert result.first is not None, as_text(result)
-    assert (result.layer, result.first.step) == (layer, 1), as_text(result)
+    assert result.first is not None, str(result)
+    assert (result.layer, result.first.step) == (layer, 1), str(result)

@@ -16,7 +16,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.insight.reference.comparison import as_text, compare
+from hookbridge.insight.reference.comparison import compare
 from hookbridge.insight.reference.files import Recording
 
 v1: Any = tf.compat.v1
@@ -144,7 +144,7 @@ def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
     assert [len(batch["x"]) for batch in replay.batches] == [10, 10, 10, 10, 8]
     trained(tmp_path / "new", (replay.dataset(),), 2, replay)
     result = compare(tmp_path / "old", tmp_path / "new")
-    assert result.is_same, as_text(result)
+    assert result.is_same, str(result)
     trained(tmp_path / "other", (replay.dataset(),), 3)
     assert compare(tmp_path / "old", tmp_path / "other").layer == "initial weights"
 
@@ -207,6 +207,80 @@ def test_estimator(tmp_path: Path) -> None:
     assert first.line["change_norms"]["table"] == pytest.approx(
         0.1 * first.line["gradient_norms"]["table"], rel=1e-4
     )
+
+
+OPTIMIZERS: dict[str, Any] = {
+    "gradient descent": lambda: v1.train.GradientDescentOptimizer(0.1),
+    "Adam": lambda: v1.train.AdamOptimizer(0.1),
+    "Adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
+}
+
+
+@pytest.mark.parametrize("clips", [False, True])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_gradients_of_rows(kind: str, clips: bool, tmp_path: Path) -> None:
+    """They are whole, and as they were before clipping, of all optimizers."""
+    with tf.Graph().as_default():
+        words = v1.placeholder(tf.int32, [None, 2], "words")
+        table = v1.get_variable("table", [5, 3])
+        rows = tf.reduce_sum(tf.nn.embedding_lookup(table, words), [1, 2])
+        loss = tf.reduce_mean((rows - 3.0) ** 2)
+        optimizer = OPTIMIZERS[kind]()
+        ((gradient, variable),) = optimizer.compute_gradients(loss)
+        if clips:
+            (gradient,), _ = tf.clip_by_global_norm([gradient], 0.01)
+        train_op = optimizer.apply_gradients([(gradient, variable)])
+        hooks = [hb.recorder(tmp_path)]
+        fed = np.array([[1, 3], [1, 1], [0, 3]], np.int32)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for _ in range(2):
+                session.run(train_op, {words: fed})
+    recording = Recording(tmp_path)
+    first = recording.steps[0]
+    error = recording.initial["table"][fed].sum((1, 2)) - 3.0
+    whole = np.zeros([5, 3])
+    np.add.at(whole, fed, (error * 2 / 3)[:, None, None])
+    np.testing.assert_allclose(first.arrays("gradients")["table"], whole, rtol=1e-4)
+    assert first.line["gradient_norms"]["table"] > 0.01
+
+
+def test_the_loss_is_what_is_trained(tmp_path: Path) -> None:
+    """Neither a term of it that is called "loss", nor a scaled one."""
+
+    def recorded(minimized: Any, name: str) -> float:
+        with tf.Graph().as_default():
+            w = v1.get_variable("w", initializer=2.0)
+            loss = tf.multiply(w, w, name="loss")
+            train_op = v1.train.AdamOptimizer(0.1).minimize(minimized(loss, w))
+            hooks = [hb.recorder(tmp_path / name)]
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                session.run(train_op)
+        value = Recording(tmp_path / name).steps[0].loss
+        assert value is not None
+        return value
+
+    assert recorded(lambda loss, w: loss, "plain") == 4.0
+    assert recorded(lambda loss, w: loss + 0.5 * w, "more") == 5.0
+    assert recorded(lambda loss, w: loss * 1024.0, "scaled") == 4.0
+
+
+def test_a_fed_tensor_is_the_batch(tmp_path: Path) -> None:
+    """What is fed in the place of a data set's batch; nothing more is read from it."""
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.range(3)
+        x = v1.data.make_one_shot_iterator(data).get_next()
+        w = v1.get_variable("w", initializer=2.0)
+        loss = (w - tf.cast(x, tf.float32)) ** 2
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with v1.train.MonitoredTrainingSession(hooks=[hb.recorder(tmp_path)]) as s:
+            for _ in range(5):
+                s.run(train_op, {x: 7})
+            for _ in range(3):
+                s.run(train_op)
+    steps = Recording(tmp_path).steps
+    held = [next(iter(step.arrays("batch").values())).item() for step in steps]
+    assert held == [7, 7, 7, 7, 7, 0, 1, 2]
 
 
 def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:

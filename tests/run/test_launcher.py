@@ -215,10 +215,6 @@ BAD = {
         ["--steps_per_epoch=3", "fine.py"],
         "--steps_per_epoch=3 without --guests; expected both",
     ),
-    "world_of_a_dry_run": (
-        ["--dry-run", "--v1", "fine.py"],
-        "--dry_run and --v1; expected one of them: nothing is run",
-    ),
     "two_behaviours": (["--v1", "--v2", "fine.py"], "--v1 and --v2"),
     "keras_4": (["--keras=4", "fine.py"], "--keras: invalid choice: '4'"),
 }

@@ -9,7 +9,6 @@ import pytest
 from fork_server import ForkServer
 from launching import IS_215, PROGRAMS, launch_fork
 
-from hookbridge.cli import main
 from hookbridge.errors import HookBridgeError
 from hookbridge.old_programs.run.joining.guest_file import GuestFile
 from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -130,49 +129,3 @@ def test_bad_files_of_guests(text: str | None, message: str, tmp_path: Path) -> 
         file.write_text(text)
     with pytest.raises(HookBridgeError, match=message):
         GuestFile(str(file))
-
-
-def test_dry_run_says_where_they_would_join(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(PROGRAMS)
-    monkeypatch.syspath_prepend("")
-    words = {
-        "visited/old_loops.py": [
-            "69: train_and_evaluate: joins",
-            "80: MonitoredTrainingSession: joins",
-            "101: sess.run: cannot join: its session is a plain one",
-        ],
-        "visited/new_loop.py": ["42: Model.fit: joins", "52: train_on_batch: can"],
-        "slim_nets/train_image_classifier.py": ["65: learning.train: cannot join"],
-        "iris/premade_estimator.py": [
-            "34: Estimator.train: joins: the guests join it as hooks",
-            "39: Estimator.evaluate: joins",
-        ],
-    }
-    for file, expected in words.items():
-        assert main(["run", "--dry-run", GUESTS, file]) == 0
-        lines = capsys.readouterr().out.splitlines()[: len(expected)]
-        for line, start in zip(lines, expected, strict=True):
-            assert line.startswith(f"{file}:{start}"), lines
-    # No other `fit` is taken for a training.
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "steps.py").write_text("def train_and_evaluate(op):\n    pass\n")
-    (tmp_path / "program.py").write_text(
-        "import tensorflow as tf\nimport numpy as np\n"
-        "from steps import train_and_evaluate\n"
-        "train_and_evaluate(tf.no_op())\n"
-        "scaler = np.Scaler()\nscaler.fit([[1.0]])\n"
-        "model = tf.keras.Sequential()\nmodel.fit([[1.0]])\n"
-        "update = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
-        "op = tf.group(update)\nwith tf.Session() as sess:\n"
-        "    sess.run([op, loss])\n    sess.run(loss)\n"
-        "with tf.train.MonitoredTrainingSession() as sess:\n    sess.run(op)\n"
-    )
-    assert main(["run", "--dry_run", "program.py"]) == 0
-    fit, run, monitored = capsys.readouterr().out.splitlines()
-    assert fit.startswith("program.py:8: Model.fit: joins")
-    assert run.startswith("program.py:12: sess.run: cannot join")
-    assert monitored.startswith("program.py:14: MonitoredTrainingSession: joins")
-    assert main(["run", "--dry_run", "nowhere.py"]) == 2
-    assert "'nowhere.py', which does not exist" in capsys.readouterr().err

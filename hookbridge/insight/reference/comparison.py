@@ -29,7 +29,7 @@ _OF_DRIFT = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` returns.
+    """What `compare` returns; `print` shows it as lines.
 
     Attributes:
       reference: the recorded run.
@@ -55,6 +55,27 @@ class Comparison:
     def is_same(self) -> bool:
         """Whether nothing that was compared differs."""
         return self.first is None
+
+    def __str__(self) -> str:
+        lines = []
+        for each in self.layers:
+            what = f"{len({m.step for m in each.measures})} steps"
+            if each.first is not None:
+                what = described(each.first)
+            lines.append(f"{each.name:<16} {status(each):<20} {each.why_not or what}")
+        if self.first is None:
+            lines.append("Nothing that was compared differs.")
+        else:
+            lines.append(f"First difference: {self.layer}, {described(self.first)}")
+            lines += [f"  suspect: {each}" for each in self.suspects]
+        lines += [f"note: {each}" for each in self.notes]
+        for who, left in (
+            ("reference", self.matching.unmatched),
+            ("port", self.matching.unmatched_port),
+        ):
+            if left:
+                lines.append(f"in the {who} alone: {', '.join(left)}")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison for JSON; a number that is not finite is None."""
@@ -84,6 +105,10 @@ def compare(
     tolerance: float | None = None,
 ) -> Comparison:
     """Compares two recordings, step by step, in the order of causes.
+
+        print(hb.compare("reference/", "port/"))
+
+    TensorFlow is not imported.
 
     Args:
       reference: the folder of the reference run.
@@ -132,29 +157,6 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
     before = [m for m in same if m.layer == first.layer and m.step == first.step - 1]
     grows = any(m.difference > 0.1 * m.tolerance for m in before)
     return DRIFT if grows and first.layer not in ("data",) else first.layer
-
-
-def as_text(result: Comparison) -> str:
-    """A comparison as lines."""
-    lines = []
-    for each in result.layers:
-        what = f"{len({m.step for m in each.measures})} steps"
-        if each.first is not None:
-            what = described(each.first)
-        lines.append(f"{each.name:<16} {status(each):<20} {each.why_not or what}")
-    if result.first is None:
-        lines.append("Nothing that was compared differs.")
-    else:
-        lines.append(f"First difference: {result.layer}, {described(result.first)}")
-        lines += [f"  suspect: {each}" for each in result.suspects]
-    lines += [f"note: {each}" for each in result.notes]
-    for who, left in (
-        ("reference", result.matching.unmatched),
-        ("port", result.matching.unmatched_port),
-    ):
-        if left:
-            lines.append(f"in the {who} alone: {', '.join(left)}")
-    return "\n".join(lines)
 
 
 def described(measure: Measure) -> str:

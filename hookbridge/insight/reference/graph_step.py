@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -18,30 +18,29 @@ from hookbridge.adapters.session_graph import (
 from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.adapters.session_graph import variables as graph_variables
+from hookbridge.insight.reference import graph_gradients
 
 v1 = tf.compat.v1
 
-# Ops that hand out a batch, and the scopes of what computes gradients.
+# Ops that hand out a batch.
 _SOURCES = ("IteratorGetNext", "QueueDequeue", "ReaderRead", "Unstage")
-_GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _RANDOM = re.compile(r"Random|Multinomial|Dropout")
 
 
 class GraphStep:
     """The steps of one training graph.
 
-    Nothing is added to the graph, except the sum of the losses of `tf.losses` where
-    that is the only loss.
+    Nothing is added to the graph: seeds of later ops depend on how many it has.
     """
 
     fetches_on = False  # whether the fetches stay after the last recorded step
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
-        self._loss = logs.find_loss(graph)
+        self._loss = logs.known_loss(graph)
         self._names = estimator_stack.input_names()
         self._steps: graph_steps.StepGraph | None = None
-        self._fetches: dict[int, dict[str, Any]] = {}
+        self._fetches: dict[Any, dict[str, Any]] = {}
         self._kept: list[Any] = []
 
     def variables(self) -> Iterator[tuple[str, str, Any]]:
@@ -73,33 +72,32 @@ class GraphStep:
         step = self._steps.step_of(original)
         if step is None:
             return None
-        if id(step) not in self._fetches:
+        fed = frozenset(
+            tensor.name
+            for each in run_context.original_args.feed_dict or ()
+            for part in graph_ops.parts(each)
+            for tensor in [self._graph.as_graph_element(part)]
+            if not tensor.op.type.startswith("Placeholder")
+        )
+        key = id(step), fed
+        if key not in self._fetches:
             self._kept.append(step)  # its id is not used again
-            self._fetches[id(step)] = self._of_step(step, original)
-        return self._fetches[id(step)]
+            ops = self._steps.operations(original)
+            self._fetches[key] = self._of_step(_needed(ops, fed), fed, original)
+        return self._fetches[key]
 
-    def _of_step(self, step: Any, original: Any) -> dict[str, Any]:
+    def _of_step(self, ops: Any, fed: Collection[str], original: Any) -> dict[str, Any]:
         """The tensors of one kind of step, by what they are."""
-        fetches: dict[str, Any] = {"batch": dict(self._batch(step))}
-        applied = {
-            name: tensors
-            for op in step.ops
-            if graph_ops.is_apply(op)
-            for name, tensors in [_applied(op)]
-            if tensors
-        }
+        fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
+        trainable, _ = graph_variables.model_variables(self._graph)
+        applied = graph_gradients.applied(ops)
         fetches["applied"] = applied
-        fetches["gradients"] = {
-            name: [_before_clipping(tensors[0]), *tensors[1:]]
-            for name, tensors in applied.items()
-        }
-        loss = self._loss
-        if loss is None or not _is_computed(loss, step.ops):
-            loss = _trained_loss(self._graph, step.ops)
+        fetches["gradients"] = graph_gradients.computed(ops, applied, trainable)
+        loss = self._loss_of(ops)
         if loss is not None:
             fetches["loss"] = loss
         rates = learning_rate.find(self._graph)
-        rates = [r for r in rates if r.update is None or r.update in step.ops]
+        rates = [r for r in rates if r.update is None or r.update in ops]
         if len(rates) == 1:
             fetches["learning_rate"] = rates[0].tensor
         fetches["metrics"] = {
@@ -119,45 +117,42 @@ class GraphStep:
         ops = graph_ops.ancestors([fetches["loss"].op] if "loss" in fetches else [])
         return sorted(op.name for op in ops if _RANDOM.search(op.type))
 
-    def _batch(self, step: Any) -> Iterator[tuple[str, Any]]:
-        for op in sorted(step.ops, key=lambda op: str(op.name)):
+    def _batch(self, ops: Any, fed: Collection[str]) -> Iterator[tuple[str, Any]]:
+        tensors = [self._graph.get_tensor_by_name(name) for name in sorted(fed)]
+        for op in sorted(ops, key=lambda op: str(op.name)):
             # One in a branch of a conditional may have no value.
             is_fed = op.type.startswith("Placeholder") and not op.control_inputs
-            if not is_fed and not op.type.startswith(_SOURCES):
-                continue
-            for tensor in op.outputs:
-                if tensor.dtype.base_dtype not in (tf.resource, tf.variant):
-                    own = tensor.name.removesuffix(":0")
-                    yield self._names.get(tensor.name, own), tensor
+            if is_fed or op.type.startswith(_SOURCES):
+                tensors += op.outputs
+        for tensor in tensors:
+            if tensor.dtype.base_dtype not in (tf.resource, tf.variant):
+                own = tensor.name.removesuffix(":0")
+                yield self._names.get(tensor.name, own), tensor
+
+    def _loss_of(self, ops: Any) -> Any:
+        """The number whose gradients a step computes; else what the graph calls so."""
+        known, trained = self._loss, _trained_loss(self._graph, ops)
+        if known is None or not _is_computed(known, ops):
+            return trained
+        # It may be scaled, for float16 or for replicas.
+        is_scaled = trained is not None and trained.op.type in ("Mul", "RealDiv")
+        if trained is None or (
+            is_scaled and known.name in [t.name for t in trained.op.inputs]
+        ):
+            return known
+        return trained
 
 
-def _applied(op: Any) -> tuple[str, list[Any]]:
-    """The variable of an update op, and its gradient; of rows, with their indices."""
-    found = {}
-    for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=False):
-        found[argument.name] = tensor
-    name = graph_ops.source_op(op.inputs[0]).name
-    gradient = found.get("grad", found.get("delta"))
-    if gradient is None:
-        return name, []
-    return name, [gradient, found["indices"]] if "indices" in found else [gradient]
-
-
-def _before_clipping(tensor: Any) -> Any:
-    """The gradient before it was clipped or decayed; itself if it cannot be found.
-
-    Both keep the shape, so the way back goes through inputs of the same shape.
-    """
-    todo, visited = [tensor], set()
+def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
+    """The ops that have to run for others, where some tensors are fed."""
+    visited, todo = set(), list(ops)
     while todo:
-        each = todo.pop(0)
-        if _GRADIENTS.search(each.op.name):
-            return each
-        visited.add(each.name)
-        inputs = [t for t in each.op.inputs if t.dtype == each.dtype]
-        same = [t for t in inputs if t.shape.as_list() == each.shape.as_list()]
-        todo = [*(t for t in same if t.name not in visited), *todo]
-    return tensor
+        op = todo.pop()
+        if op not in visited:
+            visited.add(op)
+            todo += [t.op for t in op.inputs if t.name not in fed]
+            todo += op.control_inputs
+    return frozenset(visited)
 
 
 def _trained_loss(graph: Any, ops: Any) -> Any:
@@ -174,7 +169,7 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
                 with contextlib.suppress(KeyError, ValueError):
                     found.add(graph.get_tensor_by_name(f"{name}:0").ref())
     losses = [ref.deref() for ref in found]
-    return losses[0] if len(losses) == 1 and losses[0].shape.rank == 0 else None
+    return losses[0] if len(losses) == 1 else None
 
 
 def _is_computed(tensor: Any, ops: Any) -> bool:

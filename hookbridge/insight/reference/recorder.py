@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -100,6 +101,11 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._fetches: Any = None
         self._followed: dict[str, Any] = {}
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all steps are recorded."""
+        return self._writer is not None and self._writer.steps >= self._steps
+
     def begin(self) -> None:
         """Finds out in which loop it is."""
         graph = v1.get_default_graph()
@@ -111,23 +117,24 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the tensors of a step."""
-        writer, source = self._writer, self._source
-        is_done = writer is not None and writer.steps >= self._steps
-        if source is None or (is_done and not source.fetches_on):
+        source = self._source
+        if source is None or (self.is_done and not source.fetches_on):
             return None
         self._fetches = source.fetches(run_context)
         if self._fetches is None:
             return None
-        if writer is None:
+        if self._writer is None:
             self._begin(run_context.session)
         return v1.train.SessionRunArgs(self._fetches)
 
     def _begin(self, session: Any) -> None:
         """Writes the variables before the first step."""
         found = list(self._source.variables())
-        values = session.run({name: variable for name, _, variable in found})
-        kinds = {name: kind for name, kind, _ in found}
-        self._followed = {n: v for n, kind, v in found if kind in _FOLLOWED}
+        values = _values(session, {name: variable for name, _, variable in found})
+        kinds = {name: kind for name, kind, _ in found if name in values}
+        self._followed = {
+            n: v for n, kind, v in found if kind in _FOLLOWED and n in values
+        }
         facts = {
             **self._source.facts(),
             "random_ops": self._source.random_ops(self._fetches),
@@ -141,7 +148,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Writes the step, with the variables after it."""
         results, self._fetches = run_values.results, None
         writer = self._writer
-        if results is None or writer is None or writer.steps >= self._steps:
+        if results is None or writer is None or self.is_done:
             return
         after = run_context.session.run(self._followed)
         line: dict[str, Any] = {
@@ -160,7 +167,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             for name, parts in results["applied"].items()
         }
         writer.step(line, variables=after, batch=results["batch"], gradients=gradients)
-        if writer.steps >= self._steps:
+        if self.is_done:
             writer.close()
             if self._then_stop:
                 run_context.request_stop()
@@ -169,6 +176,19 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Ends the recording of a training that had fewer steps."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of variables, without those that a plain session left without one."""
+    try:
+        values: dict[str, Any] = session.run(dict(variables))
+        return values
+    except tf.errors.FailedPreconditionError:
+        values = {}
+    for name, variable in variables.items():
+        with contextlib.suppress(tf.errors.FailedPreconditionError):
+            values[name] = session.run(variable)
+    return values
 
 
 def _dense(parts: list[Any], shape: Any) -> Any:

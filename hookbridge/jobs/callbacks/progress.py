@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -196,26 +196,45 @@ class _Run:
     def line(self) -> str:
         """The line; what is not known is left out."""
         self.values.update(_numbers(self.logs))
-        steps, epochs = self.params.get("steps"), self.params.get("epochs")
-        parts = [] if self.loop == "train" else [self.loop]
-        if self.epoch is not None and (steps is not None or self.epoch > 0):
-            parts.append(f"epoch {_of(self.epoch + 1, epochs)}")
-        last = self.last
-        if last is None and steps and epochs and self.epoch is not None:
-            planned = steps * (epochs - self.epoch) - (self.batch + 1)
-            last = self.step + max(int(planned), 0)
-        word = "step" if self.loop == "train" else "batch"
-        parts.append(f"{word} {_of(self.step, last)}")
-        rate = self._steps_per_sec()
-        if rate is not None:
-            unit = "examples/s" if self.batch_size else "steps/s"
-            parts.append(f"{rate * (self.batch_size or 1):.4g} {unit}")
-            if last is not None and last > self.step:
-                parts.append(f"{clock((last - self.step) / rate)} left")
+        last = self._last_step()
         # The values are last: a terminal may be too narrow for all of them.
-        names = sorted(self.values, key=lambda name: name != "loss")
-        parts += [f"{name} {self.values[name]:.4g}" for name in names]
+        parts = [*self._position(last), *self._speed(last), *self._shown_values()]
         return "  ".join(parts)
+
+    def _last_step(self) -> int | None:
+        """Where the loop ends, as given or by the epochs that Keras has planned."""
+        steps, epochs = self.params.get("steps"), self.params.get("epochs")
+        if self.last is not None or self.epoch is None or not (steps and epochs):
+            return self.last
+        planned = steps * (epochs - self.epoch) - (self.batch + 1)
+        return self.step + max(int(planned), 0)
+
+    def _position(self, last: int | None) -> Iterator[str]:
+        """Which loop it is, unless it trains, and its epoch and step."""
+        if self.loop != "train":
+            yield self.loop
+        has_epochs = self.params.get("steps") is not None
+        if self.epoch is not None and (has_epochs or self.epoch > 0):
+            yield f"epoch {_of(self.epoch + 1, self.params.get('epochs'))}"
+        word = "step" if self.loop == "train" else "batch"
+        yield f"{word} {_of(self.step, last)}"
+
+    def _speed(self, last: int | None) -> Iterator[str]:
+        """How fast the loop is, and how long it still takes."""
+        rate = self._steps_per_sec()
+        if rate is None:
+            return
+        if self.batch_size:
+            yield f"{rate * self.batch_size:.4g} examples/s"
+        else:
+            yield f"{rate:.4g} steps/s"
+        if last is not None and last > self.step:
+            yield f"{clock((last - self.step) / rate)} left"
+
+    def _shown_values(self) -> list[str]:
+        """The values, the loss first."""
+        names = sorted(self.values, key=lambda name: name != "loss")
+        return [f"{name} {self.values[name]:.4g}" for name in names]
 
     def _steps_per_sec(self) -> float | None:
         since, first = self.timed_from or (0.0, self.step)

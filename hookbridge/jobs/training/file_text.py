@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hookbridge import errors
@@ -112,27 +112,20 @@ class FileText:
 
     def check_no_work(self) -> None:
         """Raises if the file would train or evaluate while it is imported."""
-        functions = {
+        # Functions of the file that are called are read too, each of them once.
+        unread = {
             each.name: each.body for each in self._body if isinstance(each, _FUNCTIONS)
         }
-        seen: set[str] = set()
-        waiting: list[ast.AST] = [
-            node for each in self._top for node in _run_at_once(each)
-        ]
-        origins = {id(node): node for node in waiting}
+        functions = set(unread)
+        waiting = [(call, call) for call in _calls(self._top)]
         while waiting:
-            node = waiting.pop(0)
-            if not isinstance(node, ast.Call):
-                continue
-            name, origin = _called(node), origins[id(node)]
-            if isinstance(node.func, ast.Name) and name in functions:
-                body = [] if name in seen else _top_level(functions[name])
-                seen.add(name)
-                inner = [node for each in body for node in _run_at_once(each)]
-                origins |= {id(node): origin for node in inner}
-                waiting += inner
-            elif name in _WORK or _is_app_run(node):
-                raise self._work(node, origin)
+            call, origin = waiting.pop(0)
+            name = _called(call)
+            if isinstance(call.func, ast.Name) and name in functions:
+                body = _top_level(unread.pop(name, []))
+                waiting += [(inner, origin) for inner in _calls(body)]
+            elif name in _WORK or _is_app_run(call):
+                raise self._work(call, origin)
 
     def check_names(self, known: Sequence[str]) -> None:
         """Raises if a name that nothing in the file uses is nearly a known one.
@@ -141,34 +134,35 @@ class FileText:
           known: the names that are looked for in the file.
         """
         bindings = self.bindings()
-        nodes = [node for each in self._body for node in ast.walk(each)]
-        used = {
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
         missing = [name for name in known if name not in bindings]
+        ignored = self._used() | set(known)
         for name, statement in bindings.items():
-            is_ours = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
-            has_decorator = bool(getattr(statement, "decorator_list", ()))
-            if not is_ours or has_decorator or name.startswith("_"):
+            if name in ignored or not _may_be_misspelt(name, statement):
                 continue
             near = difflib.get_close_matches(name, missing, 1, _ALIKE)
-            if near and name not in used and name not in known:
+            if near:
                 raise errors.InvalidArgumentError(
                     f"{self.path}, line {statement.lineno}: nothing looks for "
                     f"`{name}`; expected `{near[0]}`. If it is something else, begin "
                     "its name with an underscore."
                 )
 
-    def _work(self, node: ast.Call, origin: ast.AST) -> Exception:
+    def _used(self) -> set[str]:
+        """The names that something in the file reads."""
+        nodes = [node for each in self._body for node in ast.walk(each)]
+        return {
+            node.id
+            for node in nodes
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+
+    def _work(self, call: ast.Call, origin: ast.Call) -> Exception:
         """The error for a call that trains while the file is imported."""
-        line = getattr(origin, "lineno", node.lineno)
-        calls = f"`{ast.unparse(node.func)}(...)`"
-        if line != node.lineno:
-            calls += f" (line {node.lineno})"
+        calls = f"`{ast.unparse(call.func)}(...)`"
+        if origin.lineno != call.lineno:
+            calls += f" (line {call.lineno})"
         return errors.InvalidArgumentError(
-            f"{self.path}, line {line}: to import the file would run {calls}; "
+            f"{self.path}, line {origin.lineno}: to import the file would run {calls}; "
             "expected a file that only defines things. Put the work into a function, "
             'or below `if __name__ == "__main__":`.'
         )
@@ -200,6 +194,19 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
         is_inner = node is not statement and isinstance(node, ast.stmt)
         if not is_inner and not isinstance(node, ast.Lambda):
             waiting += ast.iter_child_nodes(node)
+
+
+def _calls(statements: Iterable[ast.stmt]) -> list[ast.Call]:
+    """The calls that run with the statements."""
+    nodes = [node for each in statements for node in _run_at_once(each)]
+    return [node for node in nodes if isinstance(node, ast.Call)]
+
+
+def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
+    """Whether the file defines the name itself, for somebody to look it up."""
+    is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
+    has_decorator = bool(getattr(statement, "decorator_list", ()))
+    return is_own and not has_decorator and not name.startswith("_")
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -82,13 +83,7 @@ class TrainingJob:
         """Trains; with data for it, evaluates at the end, without guests."""
         part, settings, began = self._part, self._part.settings, time.monotonic()
         part.inputs.function(TRAIN)  # so that missing files are reported first
-        steps_per_epoch = part.inputs.steps_per_epoch()
-        if settings.epochs is not None and steps_per_epoch is None:
-            raise errors.InvalidArgumentError(
-                f"Received --epochs={settings.epochs} without --steps_per_epoch; "
-                f"expected both, since `train_input_fn` of {part.definition.path} does "
-                "not tell how long an epoch is."
-            )
+        steps_per_epoch = self._steps_per_epoch()
         last_step = settings.last_step(steps_per_epoch)
         guests = part.definition.guests(TRAIN)
         recorder = Recorder(guests) if settings.report else None
@@ -103,18 +98,37 @@ class TrainingJob:
             results = self._loop.evaluate([])
         facts = {**results, "seconds": secs}
         if recorder is not None and part.config.task_type != "ps":
-            process = f"{part.config.task_type} {part.config.task_index}"
-            account = recorder.account(
-                process if part.config.cluster else "this process",
-                facts if part.is_chief else {"global_step": step},
-                is_chief=part.is_chief,
+            self._save_account(
+                recorder, facts if part.is_chief else {"global_step": step}
             )
-            account.save(settings.model_dir)
         if not part.is_chief:
             return "", results if is_evaluator else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
         return summary(part, facts, before, last_step), results
+
+    def _steps_per_epoch(self) -> int | None:
+        """The steps of an epoch; raises if `--epochs` needs them and none are known."""
+        part = self._part
+        steps = part.inputs.steps_per_epoch()
+        if part.settings.epochs is not None and steps is None:
+            raise errors.InvalidArgumentError(
+                f"Received --epochs={part.settings.epochs} without --steps_per_epoch; "
+                f"expected both, since `train_input_fn` of {part.definition.path} does "
+                "not tell how long an epoch is."
+            )
+        return steps
+
+    def _save_account(self, recorder: Recorder, facts: dict[str, float]) -> None:
+        """Writes what the guests saw in this process, for the report of the job."""
+        config = self._part.config
+        process = f"{config.task_type} {config.task_index}"
+        account = recorder.account(
+            process if config.cluster else "this process",
+            facts,
+            is_chief=self._part.is_chief,
+        )
+        account.save(self._part.settings.model_dir)
 
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
@@ -122,9 +136,10 @@ class TrainingJob:
         """Trains; returns the global step at the end."""
         part, watch = self._part, TrainingWatch()
         before = part.global_step()
-        cluster = bool(part.config.cluster)
         # The loops of clusters save at SIGTERM by themselves.
-        saving = contextlib.nullcontext() if cluster else watch.saving_at_sigterm()
+        saving: AbstractContextManager[None] = contextlib.nullcontext()
+        if not part.config.cluster:
+            saving = watch.saving_at_sigterm()
         try:
             with saving:
                 step: int = self._loop.train(
@@ -135,11 +150,15 @@ class TrainingJob:
             if not is_ours and watch.steps == 0 and part.inputs.is_empty(TRAIN):
                 raise part.inputs.nothing_to_train_on() from e
             raise
-        has_trained = watch.steps > 0 or (cluster and step > before)
         was_done = last_step is not None and before >= last_step
-        if not (has_trained or was_done or (cluster and not part.config.is_chief)):
+        if not (was_done or watch.steps or self._may_see_no_step(step > before)):
             raise part.inputs.nothing_to_train_on()
         return step
+
+    def _may_see_no_step(self, has_moved: bool) -> bool:
+        """Whether other processes may have made all steps of this one's training."""
+        config = self._part.config
+        return bool(config.cluster) and (has_moved or not config.is_chief)
 
     def message_of(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""

@@ -45,6 +45,13 @@ class TrainingSettings:
             raise errors.InvalidArgumentError(
                 "Received no --model_dir; expected the folder for checkpoints and logs."
             )
+        self._check_fit()
+        self._check_tasks()
+        self._check_towers()
+        writable(self.model_dir, name="--model_dir")
+
+    def _check_fit(self) -> None:
+        """Refuses flags that `fit` has no meaning for."""
         if self.loop == "fit" and (self.sync or self.batch_per_tower):
             flag = "--sync" if self.sync else "--batch_per_tower"
             raise errors.InvalidArgumentError(
@@ -52,6 +59,9 @@ class TrainingSettings:
                 "--loop=estimator, since `fit` trains asynchronously with parameter "
                 "servers and splits each batch among its devices."
             )
+
+    def _check_tasks(self) -> None:
+        """Refuses workers without parameter servers, and `fit` the other way round."""
         if self.num_workers and not self.num_ps:
             raise errors.InvalidArgumentError(
                 f"Received --num_workers={self.num_workers} and --num_ps=0; expected "
@@ -64,6 +74,9 @@ class TrainingSettings:
                 "expected at least --num_workers=1: in `fit` with parameter servers "
                 "the workers train, and the chief coordinates them."
             )
+
+    def _check_towers(self) -> None:
+        """Refuses batches that the towers cannot share."""
         shared = bool(self.train_files) and not self.batch_per_tower
         if shared and self.train_batch_size % self.num_towers:
             raise errors.InvalidArgumentError(
@@ -71,7 +84,6 @@ class TrainingSettings:
                 f"--num_towers={self.num_towers}; expected a multiple, since the "
                 "towers share each batch. --batch_per_tower gives each its own."
             )
-        writable(self.model_dir, name="--model_dir")
 
     def last_step(self, steps_per_epoch: int | None) -> int | None:
         """The global step at which the training ends; None if it has no end."""

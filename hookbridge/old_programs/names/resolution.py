@@ -70,14 +70,11 @@ def resolve(name: str, target: Target) -> Resolution | None:
     root, _, rest = name.partition(".")
     if part := removed_part(name):
         return _of_removed(name, part)
-    place, _, last = name.rpartition(".")
-    hook = f"{_V1}.train.{last}"
-    if place in _OF_HOOKS and last.endswith(_HOOKS) and target.has(hook):
+    if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
-    for prefixes, find in _FINDERS:
-        for prefix in prefixes:
-            if f"{name}.".startswith(f"{prefix}."):
-                return find(name, prefix, target)
+    for prefix, find in _FINDER_OF_PREFIX.items():
+        if f"{name}.".startswith(f"{prefix}."):
+            return find(name, prefix, target)
     if root != "tf" or target.has(name):
         return None
     if not name.startswith("tf.compat.") and target.has_v1(name):
@@ -85,6 +82,14 @@ def resolve(name: str, target: Target) -> Resolution | None:
     if had_in_tf1(name):
         return _gone(name)
     return Resolution("MISSING", hint=hint(name))
+
+
+def _hook_of_today(name: str, target: Target) -> str:
+    """The name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
+    place, _, last = name.rpartition(".")
+    hook = f"{_V1}.train.{last}"
+    is_hook = place in _OF_HOOKS and last.endswith(_HOOKS)
+    return hook if is_hook and target.has(hook) else ""
 
 
 def _of_removed(name: str, part: str) -> Resolution:
@@ -227,11 +232,8 @@ def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | No
 
 def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """The name itself, if the target has it or nothing is known of it."""
-    for old, living in OTHERS.items():
-        if f"{name}.".startswith(f"{old}."):
-            return Resolution("V1_NAME", living + name[len(old) :])
     module, _, last = name.rpartition(".")
-    if module in LAYERS and target.has(living := f"{_V1}.layers.{last}"):
+    if living := _other_meaning(name, module, last, target):
         return Resolution("V1_NAME", living)
     lost, in_module, is_certain = missing(name, target)
     last = lost if lost and in_module else last
@@ -247,6 +249,15 @@ def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
     if in_module:
         return Resolution("V1_NAME", living)
     return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+
+
+def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
+    """What a private name is today whose place has something else, or may have."""
+    for old, living in OTHERS.items():
+        if f"{name}.".startswith(f"{old}."):
+            return living + name[len(old) :]
+    layer = f"{_V1}.layers.{last}"
+    return layer if module in LAYERS and target.has(layer) else ""
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
@@ -293,6 +304,7 @@ _FINDERS = (
     ((_CARRIED,), _of_carried),
     ((f"{_ESTIMATOR}.v1",), _of_our_v1),
 )
+_FINDER_OF_PREFIX = {prefix: find for prefixes, find in _FINDERS for prefix in prefixes}
 
 
 def _joined(*parts: str) -> str:

@@ -69,25 +69,36 @@ def missing(name: str, num_modules: int = 1) -> Missing:
     for number, part in enumerate(parts):
         rest = ".".join(parts[number:])
         if place.is_file():
-            there = has(place, part)
-            if there is None:
-                return _UNKNOWN
-            return Missing() if there else Missing(rest, True)
+            return _answer(has(place, part), Missing(rest, True))
         inside = place / part
         if inside.is_dir():
             place = inside
         elif (file := inside.with_suffix(".py")).is_file():
             place = file
         else:
-            init = place / "__init__.py"
-            there = any(place.glob(f"{part}.*")) or has(init, part)
-            text = _text(init)
-            if number + 2 <= num_modules and text is not None:
-                there = there or (None if text.adds_modules else False)
-            if there is None:
-                return _UNKNOWN
-            return Missing() if there else Missing(rest)
+            is_module = number + 2 <= num_modules
+            return _answer(_package_has(place, part, is_module), Missing(rest))
     return Missing()
+
+
+def _answer(is_there: bool | None, lack: Missing) -> Missing:
+    """Nothing is missing if the part is there; `lack` is, if it certainly is not."""
+    if is_there is None:
+        return _UNKNOWN
+    return Missing() if is_there else lack
+
+
+def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
+    """Whether a package has a part without a file of Python; None if nobody can tell.
+
+    `is_module` tells that the part has to be a module.
+    """
+    init = folder / "__init__.py"
+    there = any(folder.glob(f"{part}.*")) or has(init, part)
+    text = _text(init)
+    if there or not is_module or text is None:
+        return there
+    return None if text.adds_modules else False
 
 
 @functools.cache

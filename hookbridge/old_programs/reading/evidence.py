@@ -142,32 +142,40 @@ def _kinds(
 def _of_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[tuple[str, str, int]]:
-    # The datasets of `tensorflow.compat.v1` have their methods anyway.
-    has_v1 = "tf.compat.v1" in map(canonical, names.bound.values())
+    """What imports, names, calls and constants show, one node at a time."""
     for node in nodes:
-        line = getattr(node, "lineno", 0)
         for one in imports(node):
             if one.full.partition(".")[0] in TENSORFLOW:
-                yield "tensorflow", one.full, line
-                yield from _of_name(canonical(one.full), line, target)
+                yield "tensorflow", one.full, one.node.lineno
+                yield from _of_name(canonical(one.full), one.node.lineno, target)
         if isinstance(node, ast.Attribute):
-            full = names.of(node)
-            if full is not None:
-                yield from _of_name(full, line, target)
-            elif node.attr in _OLD_METHODS:
-                yield "leftover" if has_v1 else "old", f".{node.attr}()", line
-            elif node.attr == "value" and _is_dimension(node.value):
-                yield "needs_v1", "shape[...].value", line
+            yield from _of_attribute(node, names, target)
         elif isinstance(node, ast.Call):
             full = names.of(node.func) or ""
             old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
             if old_rate and full.startswith("tf.keras.optimizers."):
-                yield "keras2", f"{full}(lr=)", line
+                yield "keras2", f"{full}(lr=)", node.lineno
         elif isinstance(node, ast.Constant) and node.value == _LEGACY_KERAS:
-            yield "keras_choice", _LEGACY_KERAS, line
+            yield "keras_choice", _LEGACY_KERAS, node.lineno
+
+
+def _of_attribute(
+    node: ast.Attribute, names: Names, target: Target
+) -> Iterator[tuple[str, str, int]]:
+    """What a dotted name shows, or a method of whatever it is called on."""
+    full = names.of(node)
+    if full is not None:
+        yield from _of_name(full, node.lineno, target)
+    elif node.attr in _OLD_METHODS:
+        # The datasets of `tensorflow.compat.v1` have these methods anyway.
+        has_v1 = "tf.compat.v1" in map(canonical, names.bound.values())
+        yield "leftover" if has_v1 else "old", f".{node.attr}()", node.lineno
+    elif node.attr == "value" and _is_dimension(node.value):
+        yield "needs_v1", "shape[...].value", node.lineno
 
 
 def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
+    """What a name of TensorFlow, or of a package that brings it, shows by itself."""
     for kind, beginnings in _PARTS.items():
         if name.startswith(beginnings):
             yield kind, name, line
@@ -188,14 +196,14 @@ def _needing_v1(
     """The calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]
-    may_be_inside = any(name in _AT_MODULE_LEVEL for _, name in called)
-    inside = _in_functions(nodes) if may_be_inside else set()
-    has_graph = any(name in ("tf.Graph", "tf.compat.v1.Graph") for _, name in called)
+    all_names = {name for _, name in called}
+    # A program that makes its graph itself has v1 behaviour inside of it.
+    has_graph = bool(all_names & {"tf.Graph", "tf.compat.v1.Graph"})
+    inside = _in_functions(nodes) if all_names & _AT_MODULE_LEVEL else set()
     for call, name in called:
-        needs = name in _ANYWHERE or (
-            name in _AT_MODULE_LEVEL and id(call) not in inside
-        )
-        if (needs and not has_graph) or name in _WITH_THREADS:
+        at_module_level = name in _AT_MODULE_LEVEL and id(call) not in inside
+        needs = not has_graph and (at_module_level or name in _ANYWHERE)
+        if needs or name in _WITH_THREADS:
             yield "needs_v1", name, call.lineno
 
 

@@ -11,7 +11,7 @@ import ast
 import copy
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,12 +132,7 @@ def parse(text: str) -> Notebook:
     language = _language(document)
     if language.lower() not in ("", "python", "ipython"):
         raise ValueError(f"a notebook of {language}, not of Python")
-    found: list[Cell] = []
-    for number, cell in enumerate(document["cells"], 1):
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            tags = (cell.get("metadata") or {}).get("tags") or ()
-            source = _source(cell, number)
-            found.append(Cell(number, source, "raises-exception" in tags))
+    found = list(_code_cells(document["cells"]))
     lines: list[str] = []
     broken: dict[int, SyntaxError] = {}
     parts, numbers, borders, line = [], [], [], 1
@@ -152,6 +147,14 @@ def parse(text: str) -> Notebook:
             broken[one.number] = code
     whole, cells = "".join(parts), (tuple(numbers), tuple(borders), tuple(lines))
     return Notebook(document, tuple(found), whole, *cells, broken, *_layout(text))
+
+
+def _code_cells(cells: list[Any]) -> Iterator[Cell]:
+    """The cells with code, by the numbers that they have among all cells."""
+    for number, cell in enumerate(cells, 1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            tags = (cell.get("metadata") or {}).get("tags") or ()
+            yield Cell(number, _source(cell, number), "raises-exception" in tags)
 
 
 def is_border(node: ast.AST) -> bool:

@@ -57,12 +57,8 @@ def shows_tf1(file: Evidence) -> bool:
 def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     """The meaning of a program."""
     files = list(files)
-    names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name not in ("written", "removed")]
-    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
-    uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     result = Meaning(
-        **{kind: next(filter(None, some), None) for kind, some in uses.items()},
+        **_first_uses(files),
         written=frozenset().union(*(file.written for file in files)),
         removed=frozenset().union(*(file.removed for file in files)),
     )
@@ -70,6 +66,15 @@ def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
         # The models and layers of a graph are those of Keras 2.
         return replace(result, keras2=result.keras)
     return result
+
+
+def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
+    """The first use of each kind; whatever shows TensorFlow 1 is one of `old`."""
+    names = [field.name for field in fields(Evidence)]
+    kinds = [name for name in names if name not in ("written", "removed")]
+    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
+    uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
+    return {kind: next(filter(None, some), None) for kind, some in uses.items()}
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
@@ -125,25 +130,32 @@ class Programs:
             self._added.update(dict.fromkeys(added_folders(module)))
         for module in self.modules:  # grows on the way
             self._imports[module] = dict(self._imported(module))
+        self._link()
+        self._of: dict[Module, list[Meaning]] = {}
+        self._of_main: dict[Module, Meaning] = {}
+        for main in self._mains():
+            parts = self._reached(main)
+            of_main = of_files(part.evidence for part in parts)
+            self._of_main[main] = of_main
+            for part in parts:
+                self._of.setdefault(part, []).append(of_main)
+
+    def _link(self) -> None:
+        """Gives each module the meaning of the names that it has from the others."""
         for _ in range(_MAX_LINKS):
             changed = [link(module, own) for module, own in self._imports.items()]
             if not any(changed):
-                break
+                return
+
+    def _mains(self) -> list[Module]:
+        """The files that no other file imports, and the scripts."""
         imported_ones = {
             other
             for module, own in self._imports.items()
             for other in own.values()
             if other is not module
         }
-        self._of: dict[Module, list[Meaning]] = {}
-        self._of_main: dict[Module, Meaning] = {}
-        for main in self.modules:
-            if main not in imported_ones or is_script(main):
-                parts = self._reached(main)
-                of_main = of_files(part.evidence for part in parts)
-                self._of_main[main] = of_main
-                for part in parts:
-                    self._of.setdefault(part, []).append(of_main)
+        return [m for m in self.modules if m not in imported_ones or is_script(m)]
 
     def roots(self, module: Module) -> list[str]:
         """The folders in which the modules that a file imports are looked for."""

@@ -98,6 +98,31 @@ def copy_to(
       errors.UnwritableError: the folder has files, or cannot be written.
     """
     target, sources = Path(folder), [Path(path) for path in paths]
+    _check_copy(target, sources)
+    if len(sources) == 1 and sources[0].is_dir():
+        copies = [target]
+    else:
+        copies = [target / source.resolve().name for source in sources]
+    if len(set(copies)) < len(copies):
+        raise errors.InvalidArgumentError(
+            "Received paths with the same last name; expected different ones, since "
+            "all go into one folder. Name the folder above them."
+        )
+    copy_of = dict(zip(sources, copies, strict=True))
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for source, copy in copy_of.items():
+            _copy(source, copy)
+    except OSError as e:
+        raise errors.UnwritableError(
+            f"Received --to={os.fspath(target)}, and the files cannot be copied there: "
+            f"{e}."
+        ) from e
+    return copy_of
+
+
+def _check_copy(target: Path, sources: Iterable[Path]) -> None:
+    """Refuses sources that do not exist, and a target that is in use or inside one."""
     for source in sources:
         if not source.exists():
             raise errors.InvalidArgumentError(
@@ -113,31 +138,15 @@ def copy_to(
             f"Received --to={os.fspath(target)}, which exists and is not empty; "
             "expected a new folder. Remove it, or name another one."
         )
-    if len(sources) == 1 and sources[0].is_dir():
-        copies = [target]
+
+
+def _copy(source: Path, copy: Path) -> None:
+    """Copies a file, or a folder without what Python and Git keep there."""
+    if source.is_dir():
+        skip = shutil.ignore_patterns(".git", "__pycache__")
+        shutil.copytree(source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True)
     else:
-        copies = [target / source.resolve().name for source in sources]
-    if len(set(copies)) < len(copies):
-        raise errors.InvalidArgumentError(
-            "Received paths with the same last name; expected different ones, since "
-            "all go into one folder. Name the folder above them."
-        )
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for source, copy in zip(sources, copies, strict=True):
-            if source.is_dir():
-                skip = shutil.ignore_patterns(".git", "__pycache__")
-                shutil.copytree(
-                    source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True
-                )
-            else:
-                shutil.copy2(source, copy)
-    except OSError as e:
-        raise errors.UnwritableError(
-            f"Received --to={os.fspath(target)}, and the files cannot be copied there: "
-            f"{e}."
-        ) from e
-    return dict(zip(sources, copies, strict=True))
+        shutil.copy2(source, copy)
 
 
 def moved(done: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:

@@ -6,5 +6,5 @@ its files), `converted` (the same in functions of AutoGraph), `lost_names` and
 `lost_pictures` (what libraries lost), `old_meanings` (what calls meant), then
 `execute`, `tracebacks`, `children` and `spawned` (how it runs), `cells`, `ipython` and
 `live_notebook` (notebooks). The room `joining` adds guests from a file to the
-program's trainings; `dry_run` says where.
+program's trainings.
 """

@@ -102,14 +102,21 @@ def _absent(programs: Programs) -> Iterator[str]:
             yield from () if extras.is_installed("IPython") else ("IPython",)
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _packages(node):
-                is_own = any(
-                    os.path.exists(os.path.join(folder, name + end))
-                    for folder in programs.roots(module)
-                    for end in ("", ".py")
-                )
-                is_loaded = is_own or name in sys.modules
-                if not is_loaded and importlib.util.find_spec(name) is None:
+                if not (_is_in(programs.roots(module), name) or _is_installed(name)):
                     yield name
+
+
+def _is_in(folders: Iterable[str], name: str) -> bool:
+    """Whether a folder has a module or a package."""
+    return any(
+        os.path.exists(os.path.join(folder, name + end))
+        for folder in folders
+        for end in ("", ".py")
+    )
+
+
+def _is_installed(name: str) -> bool:
+    return name in sys.modules or importlib.util.find_spec(name) is not None
 
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:

@@ -23,10 +23,7 @@ HOOK_ARGUMENTS = (
 )
 # Calls that take hooks by position, or make one.
 _TAKERS = ("make_session_run_hook", "model_to_estimator")
-SESSIONS = ("MonitoredTrainingSession", "MonitoredSession", "SingularMonitoredSession")
 KERAS_LOOPS = ("fit", "fit_generator", "evaluate", "predict")
-_TRAINING = ("train", "minimize", "apply_gradients", "update", "optim", "solver")
-_UPDATES = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
 _OURS = ("hookbridge.as_hooks", "hookbridge.as_callbacks")
 
 
@@ -146,34 +143,6 @@ def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
     if isinstance(node, ast.Call):
         return module.names.raw(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names
-
-
-class Trainings:
-    """Tells which runs of sessions in a module are steps of a training, by their names.
-
-    A fetched name means one if it says so, or if what it is given makes an update.
-    """
-
-    def __init__(self, module: Module) -> None:
-        self._updates: set[str] = set()
-        for node in module.nodes:
-            if isinstance(node, ast.Assign) and self._updates_in(node.value):
-                self._updates.update(map(ast.unparse, node.targets))
-
-    def _updates_in(self, value: ast.expr) -> bool:
-        return any(
-            last_name(node) in _UPDATES or ast.unparse(node) in self._updates
-            for node in ast.walk(value)
-            if isinstance(node, ast.Name | ast.Attribute)
-        )
-
-    def has(self, run: ast.Call) -> bool:
-        """Whether a call of `run` is one."""
-        fetched = [*run.args, *(keyword.value for keyword in run.keywords)]
-        names = (last_name(n) for one in fetched for n in ast.walk(one))
-        return any(map(self._updates_in, fetched)) or any(
-            part in name.lower() for name in names for part in _TRAINING
-        )
 
 
 def last_name(node: ast.AST) -> str:

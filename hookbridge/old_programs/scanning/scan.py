@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import os
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
-from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
+from hookbridge.old_programs.names.resolution import (
+    Resolution,
+    is_of_no_version,
+    resolve,
+)
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.evidence import Use
@@ -87,37 +90,54 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     for starred in module.names.starred:
         if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
             yield finding_at(module, None, "STAR_IMPORT", f"{starred}.*", "")
-    is_old, meaning = place.targets_tf1, place.meaning
-    own = tuple(f"{name}." for name in meaning.written)
-    has_flags = False
-    for node, name in uses(module.nodes, module.names):
-        before, flags, _ = f"{name}.".partition(".FLAGS.")
-        if flags:
-            # One row for the flags, however many of them the file reads.
-            if has_flags:
-                continue
-            name, has_flags = f"{before}.FLAGS", True
+    own = tuple(f"{name}." for name in place.meaning.written)
+    for node, name in _with_flags_once(uses(module.nodes, module.names)):
         if id(node) in module.guarded or f"{name}.".startswith(own):
             continue
-        outcome = resolve(name, target)
-        if is_old and outcome is not None and outcome.code == "ESTIMATOR":
-            outcome = resolve(as_v1(name), target) or outcome
-        if outcome is None:
-            continue
-        # A rewrite makes these names of those of TensorFlow 1.
-        of_v1 = is_old or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
-        if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
-            yield finding_at(module, node, "NOT_IN_1_15", name, "")
-        else:
+        outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
+        if outcome is not None:
             yield finding_at(module, node, outcome.code, name, outcome.way_out)
-    alone = module.evidence.old or module.evidence.leftover
-    if is_old and not alone and meaning.old:
-        name, way = f"TensorFlow 1: {meaning.old}", _V1_IMPORT
-        imported = (one for node in module.nodes for one in imports(node))
-        modules = ((getattr(one.node, "module", one.full), one) for one in imported)
-        wholes = (one.node for name, one in modules if name == "tensorflow")
-        for first in itertools.islice(wholes, 1):
-            yield finding_at(module, first, "V1_FILE", name, way)
+    yield from _old_file(module, place)
+
+
+def _with_flags_once(
+    found: Iterable[tuple[ast.expr | ast.stmt, str]],
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Uses with one of the flags, however many of them the file reads."""
+    has_flags = False
+    for node, name in found:
+        before, flags, _ = f"{name}.".partition(".FLAGS.")
+        if not flags:
+            yield node, name
+        elif not has_flags:
+            has_flags = True
+            yield node, f"{before}.FLAGS"
+
+
+def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | None:
+    """What becomes of a name in a file, which may be one of TensorFlow 1."""
+    outcome = resolve(name, target)
+    if outcome is None:
+        return None
+    if targets_tf1 and outcome.code == "ESTIMATOR":
+        outcome = resolve(as_v1(name), target) or outcome
+    # A rewrite makes these names of those of TensorFlow 1.
+    of_v1 = targets_tf1 or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+    if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
+        return Resolution("NOT_IN_1_15")
+    return outcome
+
+
+def _old_file(module: Module, place: Place) -> Iterator[Finding]:
+    """The import of TensorFlow in a file that means TF1 as its program alone says."""
+    shows_it_itself = module.evidence.old or module.evidence.leftover
+    if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
+        return
+    name = f"TensorFlow 1: {place.meaning.old}"
+    for one in (one for node in module.nodes for one in imports(node)):
+        if getattr(one.node, "module", one.full) == "tensorflow":
+            yield finding_at(module, one.node, "V1_FILE", name, _V1_IMPORT)
+            return
 
 
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
@@ -165,9 +185,12 @@ def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
     elif name in _CALLS:
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
-    if not isinstance(call.func, ast.Attribute):
-        return
-    method = call.func.attr
+    if isinstance(call.func, ast.Attribute):
+        yield from _of_method(module, call, call.func.attr)
+
+
+def _of_method(module: Module, call: ast.Call, method: str) -> Iterator[Finding]:
+    """A method, or its arguments, that have another name on the target."""
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
     for keyword in call.keywords:

@@ -109,7 +109,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
-    assert "evaluator: a callback has set `stop_training`" in marker["reason"]
+    assert "evaluator: `TestStopper` asked for a stop" in marker["reason"]
 
 
 @pytest.mark.one_tensorflow

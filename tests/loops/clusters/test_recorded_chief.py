@@ -8,7 +8,7 @@ from cluster_processes import job
 from fork_server import ForkServer
 from side_by_side import beside_others
 
-from hookbridge.insight.reference.comparison import as_text, compare
+from hookbridge.insight.reference.comparison import compare
 from hookbridge.insight.reference.files import Recording
 
 ALONE = ("chief 0",)
@@ -38,8 +38,8 @@ def test_the_chief_records_its_own_steps(
     alone = record(ALONE, tmp_path, fork_server)
     cluster = record(WITH_SERVER, tmp_path, fork_server)
     result = compare(alone, cluster)
-    assert result.is_same, as_text(result)
-    assert all(layer.measures for layer in result.layers), as_text(result)
+    assert result.is_same, str(result)
+    assert all(layer.measures for layer in result.layers), str(result)
     for folder in (alone, cluster):
         steps = Recording(folder).steps
         assert [step.line["norms"]["global_step"] for step in steps] == [1, 2, 3, 4, 5]

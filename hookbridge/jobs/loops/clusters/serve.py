@@ -73,11 +73,12 @@ def until_left(
     tasks: Sequence[Task],
     lost_secs: float,
     start_secs: float,
-    preempted: threading.Event | None = None,
+    preempted: threading.Event,
 ) -> Ending:
     """Returns how the job has ended when `tasks`, the chief first, have left.
 
-    Once the chief has left, this does not wait for tasks that were killed.
+    Once the chief has left, this does not wait for tasks that were killed. Once
+    `preempted` is set, it waits only while one of them listens.
     """
     liveness = Liveness(config, tasks)
     began, looked = time.monotonic(), -math.inf  # it looks at once
@@ -90,15 +91,10 @@ def until_left(
                 chief_left = now
             if chief_left is not None:
                 here = [t for t, has in zip(tasks, flags, strict=True) if not has]
-                if _is_over_without(here, liveness, now - chief_left):
-                    logging.warning(
-                        "hookbridge: the job is over, and %s never said it had "
-                        "finished.",
-                        named(config, here),
-                    )
+                if _is_over_without(config, here, liveness, now - chief_left):
                     break
-            elif preempted is not None and preempted.is_set():
-                if not any(is_listening(config, *task) for task in tasks):
+            elif preempted.is_set():
+                if not _are_listening(config, tasks):
                     reason = "SIGTERM came, and no task trains"
                     return Ending(reason, exit_codes.PREEMPTED)
             elif now - looked > LOOK_SECS:
@@ -110,15 +106,26 @@ def until_left(
 
 
 def _is_over_without(
-    tasks: Sequence[Task], liveness: Liveness, waited_secs: float
+    config: ClusterConfig, tasks: Sequence[Task], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Whether to stop waiting for `tasks`, which have not left yet."""
+    """Whether to stop waiting for `tasks`, which have not left yet; warns about it."""
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(
         AFTER_CHIEF_GONE_SECS, unseen_secs=0.0 if is_late else math.inf
     )
-    return set(tasks) <= set(missing) or waited_secs > AFTER_CHIEF_ALIVE_SECS
+    is_over = set(tasks) <= set(missing) or waited_secs > AFTER_CHIEF_ALIVE_SECS
+    if is_over:
+        logging.warning(
+            "hookbridge: the job is over, and %s never said it had finished.",
+            named(config, tasks),
+        )
+    return is_over
+
+
+def _are_listening(config: ClusterConfig, tasks: Sequence[Task]) -> bool:
+    """Whether any of the tasks listens at its address."""
+    return any(is_listening(config, *task) for task in tasks)
 
 
 def _check(
@@ -129,6 +136,7 @@ def _check(
     lost_secs: float,
     start_secs: float,
 ) -> None:
+    """Raises if the tasks have disappeared, or never came."""
     liveness.look()
     # A task may have come and gone between two looks.
     missing = liveness.away(lost_secs, unseen_secs=lost_secs)
@@ -163,7 +171,12 @@ def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
     server = start_server(config, options)
     try:
         ending = until_left(
-            config, server.target, [config.chief], LOST_SECS, start_secs
+            config,
+            server.target,
+            [config.chief],
+            LOST_SECS,
+            start_secs,
+            preempted=threading.Event(),
         )
         while is_listening(config, *config.chief):  # the end of its process needs us
             time.sleep(POLL_SECS)

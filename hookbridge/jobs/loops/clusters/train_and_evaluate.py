@@ -20,6 +20,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
 )
 from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop
+from hookbridge.jobs.loops.group_stop.stopper import SOMEBODY
 from hookbridge.jobs.loops.tasks.jobs import check_jobs
 from hookbridge.jobs.loops.tasks.server import own_target
 
@@ -107,12 +108,13 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
-        # Callbacks of the evaluator share a model: nobody knows which of them asked.
-        if any(
-            isinstance(h, CallbackToHook) and h.asked_to_stop for h in eval_spec.hooks
-        ):
-            reason = "evaluator: a callback has set `stop_training`"
-            stop_from_outside(config, reason, end)
+        asked = [
+            hook.stop_reason or SOMEBODY
+            for hook in eval_spec.hooks
+            if isinstance(hook, CallbackToHook) and hook.asked_to_stop
+        ]
+        if asked:
+            stop_from_outside(config, f"evaluator: {asked[0]}", end)
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
         is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
         exported = [

@@ -80,6 +80,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def before_run(self, run_context: Any) -> None:
         """Notes that a step begins."""
         self.group.step.began = time.monotonic()
+        self.group.requests.watch(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Passes a stop on, from this session to the other processes or back."""
@@ -88,7 +89,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             # A thread of the session failed, for example because a server is lost.
             self._coord.raise_requested_exception()
         if run_context.stop_requested or self._coord.should_stop():
-            self.group.request("a hook or callback asked for a stop")
+            self.group.request(self.group.requests.reason)
         elif not self.group.stopped:
             return
         if self.group.error is not None:
@@ -113,7 +114,7 @@ class MemberHook(GroupStopHook):
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Notes the end of a step.
+    """Notes the end of a step, and which later hook asks for a stop.
 
     It must be the first hook: time spent in later hooks is then not counted as part of
     the step.
@@ -125,6 +126,10 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Called before the start of the chief's thread that closes the token queue."""
         _keep_tokens(coord, self._group)
+
+    def before_run(self, run_context: Any) -> None:
+        """Notes who asks for a stop in this run."""
+        self._group.requests.watch(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Notes that the step is over."""

@@ -16,6 +16,7 @@ from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import lasting, seconds
 from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import Ending, StopBoard
+from hookbridge.jobs.loops.group_stop.stopper import StopRequests
 from hookbridge.jobs.loops.group_stop.watch import StepWatch, last_resort
 from hookbridge.jobs.loops.tasks import ports
 from hookbridge.jobs.loops.tasks.jobs import trainers
@@ -60,6 +61,7 @@ class GroupStop:
         # An error of this process, not the effect of a stop.
         self.failed: bool = False
         self.step: StepWatch = StepWatch()
+        self.requests: StopRequests = StopRequests()  # of this process's guests
         # Tells how the job has ended without this process, if it seems so.
         self.over_with: Callable[[], Ending | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
@@ -87,6 +89,7 @@ class GroupStop:
         self._stopped.clear()
         self.over.clear()
         self.reason, self.failed, self.step = None, False, StepWatch()
+        self.requests = StopRequests()
         self.code = exit_codes.DONE
         self.wait_for_servers()
         if self._board is not None:

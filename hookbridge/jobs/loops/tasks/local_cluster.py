@@ -170,23 +170,29 @@ def free_ports(count: int) -> list[int]:
 def _wait(
     tasks: list[LocalTask], outputs: Outputs, received: list[int], guard: Guard
 ) -> int:
+    """Returns the job's exit code; once nothing trains, servers get some seconds."""
     trained: float | None = None
     while True:
-        codes = [task.exit_code for task in tasks]
         for task in tasks:
             if task.look_whether_empty():
                 guard.forget(task.process.pid)
         if received:
             return 128 + received[0]
-        if failed := next(filter(None, codes), None):
-            return failed
-        if None not in codes:
-            return 0
+        if (code := _code_of_job(tasks)) is not None:
+            return code
         if all(task.serves or task.exit_code is not None for task in tasks):
             trained = trained or time.monotonic()
             if time.monotonic() - trained > SERVING_SECS:
                 return 0
         outputs.wait(POLL_SECS)
+
+
+def _code_of_job(tasks: list[LocalTask]) -> int | None:
+    """That of the first task that failed; 0 if all ended well, None if some run."""
+    codes = [task.exit_code for task in tasks]
+    if failed := next(filter(None, codes), None):
+        return failed
+    return 0 if None not in codes else None
 
 
 def _end(

@@ -14,6 +14,7 @@ from hookbridge.old_programs.rewriting.engine import results
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.scan import lacks
 
 MAX_WALKS = 4
@@ -31,15 +32,8 @@ def rewrite_module(
     before = module.text
     edits: list[Edit] = []
     codes = frozenset(code for rule in rules for code in rule.codes)
-    for walk in range(MAX_WALKS + 1):
-        for rule in rules:
-            if rule.before_scan is not None:
-                rule.before_scan(module, place)
-        findings = lacks(module, place, target)
-        # A change of one walk may let a rule do more in the next walk.
-        is_done = walk and not any(finding.code in codes for finding in findings)
-        if is_done or walk == MAX_WALKS or not rules:
-            break
+    findings = _scanned(module, place, target, rules)
+    for _ in range(MAX_WALKS if rules else 0):
         context = Context(module, place, target, guests, findings, codes)
         changed = _walked(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
@@ -48,8 +42,22 @@ def rewrite_module(
         module = Module(changed, module.file)
         link(module, place.own)
         place = _rewritten(place, module)
+        findings = _scanned(module, place, target, rules)
+        # A change of one walk may let a rule do more in the next walk.
+        if not any(finding.code in codes for finding in findings):
+            break
     text = results.with_comments(module, findings) if has_comments else module.text
     return Rewritten(before, text, tuple(edits), results.comments_of(text))
+
+
+def _scanned(
+    module: Module, place: Place, target: Target, rules: Sequence[RewriteRule]
+) -> list[Finding]:
+    """What the target lacks of the module, once rules have prepared it for the scan."""
+    for rule in rules:
+        if rule.before_scan is not None:
+            rule.before_scan(module, place)
+    return lacks(module, place, target)
 
 
 def _rewritten(place: Place, module: Module) -> Place:

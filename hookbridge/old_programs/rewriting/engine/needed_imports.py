@@ -77,30 +77,42 @@ class NeededImports:
             return text
         body = ast.parse(text).body
         imported = [_imported(statement) for statement in body]
-        text_first = body and isinstance(getattr(body[0], "value", None), ast.Constant)
-        start = _after("__future__", imported) or int(bool(text_first))
-        # A cell in front of the others has no `__future__` to stand behind.
-        start = 0 if body and is_border(body[0]) else start
-        place = after = _after("tensorflow", imported, last=False) or start
+        start = _start(body, imported)
+        place = _after("tensorflow", imported, last=False) or start
+        lines = self._first_lines(start, body, imported)
+        # This comes before the wanted imports: it may take one of them.
+        switch = self._switch_lines(place, imported)
+        place = min(place, _first_use(body, self._wanted))
+        lines += [(place, _line(*wanted)) for wanted in self._wanted.items()]
+        return _with_lines(text, body, [*lines, *switch])
+
+    def _first_lines(
+        self, start: int, body: Sequence[ast.stmt], imported: Sequence[list[Import]]
+    ) -> list[tuple[int, str]]:
+        """The lines that stand before every other import, after those there already."""
         there = {line: _early(line, body, imported) for line in self.first}
         first = max([start, *there.values()])
         lines = [(first, line) for line, place in there.items() if not place]
         if lines and start and first == start:
             lines.insert(0, (start, ""))
+        return lines
+
+    def _switch_lines(
+        self, after: int, imported: Sequence[list[Import]]
+    ) -> list[tuple[int, str]]:
+        """The call that switches, if any, and the import that it needs by then."""
+        if not self.switch:
+            return []
         own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
-        early = next(own, after)
-        if self.switch and early < after:
-            # The program's own modules may already use what is switched.
-            after = early
-            name = self.switch.partition(".")[0]
-            if not any(one.bound == name for held in imported[:early] for one in held):
-                module = self._wanted.pop(name, "") or self.bound[name]
-                lines.append((early, _line(name, module)))
-        place = min(place, _first_use(body, self._wanted))
-        lines += [(place, _line(*wanted)) for wanted in self._wanted.items()]
-        if self.switch:
-            lines.append((after, self.switch))
-        return _with_lines(text, body, lines)
+        place = next(own, after)
+        if place >= after:
+            return [(after, self.switch)]
+        # The program's own modules may already use what is switched.
+        name = self.switch.partition(".")[0]
+        if any(one.bound == name for held in imported[:place] for one in held):
+            return [(place, self.switch)]
+        module = self._wanted.pop(name, "") or self.bound[name]
+        return [(place, _line(name, module)), (place, self.switch)]
 
     def _is_own(self, one: Import) -> bool:
         """Whether an import is one of another module of the program."""
@@ -116,6 +128,14 @@ def _line(name: str, module: str) -> str:
     if name == last and parent:
         return f"from {parent} import {last}"
     return f"import {module} as {name}"
+
+
+def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
+    """The number of statements that nothing may stand before."""
+    if body and is_border(body[0]):
+        return 0  # a cell in front of the others has no `__future__`
+    has_text = body and isinstance(getattr(body[0], "value", None), ast.Constant)
+    return _after("__future__", imported) or int(bool(has_text))
 
 
 def _imported(statement: ast.stmt) -> list[Import]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.resolution import Resolution, resolve
 from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
@@ -23,28 +23,41 @@ _NO_MODULES = (
 
 def lines_for(one: Import, context: Context) -> list[str] | None:
     """The lines that replace one name of an import; None leaves it as it is."""
-    written = canonical(one.full)
-    full = context.meant(written)
-    become = None if one.bound == "*" else context.resolve(full)
-    if become is None and full != written and not context.target.has(written):
-        # `from tensorflow import app`, in a file that means TensorFlow 1.
-        become = context.resolve(written)
-    if become is None or one.bound == "*":
+    if one.bound == "*":
         return None
-    is_kept = full.startswith("tf.contrib") or become.code == "LOST_NAME"
-    if is_kept and id(one.node) in context.module.guarded:
+    written = canonical(one.full)
+    become = _resolution(written, context)
+    if become is None:
+        return None
+    if id(one.node) in context.module.guarded and _may_fail(written, become, context):
         return None
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         return ["import tensorflow"] if one.bound == "tensorflow" else None
+    if become.living == written:
+        return None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
-        if become.living == written:
-            return None
         return _lines(one.bound, become.living, context)
     if _all_uses_are_renamed(one.bound, context):
         return []
     return _lines(one.bound, become.living, context) if is_carried else None
+
+
+def _may_fail(written: str, become: Resolution, context: Context) -> bool:
+    """Whether the program has another way when the import fails, which it keeps."""
+    is_contrib = context.meant(written).startswith("tf.contrib")
+    return is_contrib or become.code == "LOST_NAME"
+
+
+def _resolution(written: str, context: Context) -> Resolution | None:
+    """What becomes of an imported name, as the file means it or as it is written."""
+    meant = context.meant(written)
+    become = context.resolve(meant)
+    if become is None and meant != written and not context.target.has(written):
+        # `from tensorflow import app`, in a file that means TensorFlow 1.
+        become = context.resolve(written)
+    return become
 
 
 def _lines(bound: str, name: str, context: Context) -> list[str]:

@@ -17,16 +17,24 @@ def apply(node: ast.Call, context: Context) -> None:
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
         device = context.imports.expression("tf.compat.v1.device")
         context.replace(NAME, node.func, device)
-    if not isinstance(node.func, ast.Attribute):
-        return
-    if not context.is_found(node, "OLD_ARGUMENT"):
-        return
-    method = node.func.attr
+    function = node.func
+    if isinstance(function, ast.Attribute) and context.is_found(node, "OLD_ARGUMENT"):
+        _rename_method(function, context)
+        _rename_arguments(node, function.attr, context)
+
+
+def _rename_method(function: ast.Attribute, context: Context) -> None:
+    """Gives a method its name of today."""
+    method = function.attr
     if method in METHODS:
-        _, end = context.span(node.func)
-        context.change(NAME, node.func, (end - len(method), end), METHODS[method])
-    _, last = context.span(node.func)
-    for argument in sorted((*node.args, *node.keywords), key=context.span):
+        _, end = context.span(function)
+        context.change(NAME, function, (end - len(method), end), METHODS[method])
+
+
+def _rename_arguments(call: ast.Call, method: str, context: Context) -> None:
+    """Gives arguments their names of today; one without a name becomes `prefetch`."""
+    _, last = context.span(call.func)
+    for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, last) = last, context.span(argument)
         if not isinstance(argument, ast.keyword):
             continue
@@ -35,12 +43,20 @@ def apply(node: ast.Call, context: Context) -> None:
             end = first + len(argument.arg or "")
             context.change(NAME, argument, (first, end), today)
         elif today == "":
-            comma = context.text.rfind(",", before, first)
-            has_comment = "#" in context.text[before:first]
-            span = comma, last
-            if comma >= 0 and not has_comment and context.change(NAME, node, span, ""):
-                value = context.code(argument.value)
-                context.wrap(NAME, node, "", f".prefetch({value})")
+            _make_prefetch(call, argument.value, (before, first, last), context)
+
+
+def _make_prefetch(
+    call: ast.Call, value: ast.expr, places: tuple[int, int, int], context: Context
+) -> None:
+    """Takes an argument away, with its comma, and puts `prefetch` behind the call."""
+    before, first, last = places
+    comma = context.text.rfind(",", before, first)
+    has_comment = "#" in context.text[before:first]
+    if comma < 0 or has_comment:
+        return
+    if context.change(NAME, call, (comma, last), ""):
+        context.wrap(NAME, call, "", f".prefetch({context.code(value)})")
 
 
 RULE = RewriteRule(

@@ -64,21 +64,26 @@ class Recorders:
 
     def __init__(self, folder: str, options: Mapping[str, Any]) -> None:
         self._folder, self._options = os.path.abspath(folder), options
-        self._trainings = 0
+        self._made: list[Any] = []
 
     def of_training(self) -> list[Any]:
         """A recorder with a folder of its own."""
         from hookbridge.insight.reference.recorder import recorder
 
-        self._trainings += 1
         folder = self._folder
-        if self._trainings > 1:
-            folder = os.path.join(folder, f"training-{self._trainings}")
-        return [recorder(folder, **self._options)]
+        if self._made:
+            folder = os.path.join(folder, f"training-{len(self._made) + 1}")
+        self._made.append(recorder(folder, **self._options))
+        return self._made[-1:]
 
     def of_evaluation(self) -> list[Any]:
         """Nothing: evaluations are not recorded."""
         return []
+
+    def end(self) -> None:
+        """Ends the recordings of trainings that called no `end`."""
+        for each in self._made:
+            each.end(None)
 
 
 def _load(path: str) -> ModuleType:

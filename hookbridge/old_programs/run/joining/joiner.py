@@ -36,6 +36,11 @@ class Joiner:
         self._unjoined: dict[tuple[str, str], str] = {}
 
     @property
+    def records(self) -> bool:
+        """Whether the guests are recorders, which also go around plain sessions."""
+        return isinstance(self._guests, Recorders)
+
+    @property
     def is_inside(self) -> bool:
         """Whether this thread is in a training that the guests have joined."""
         return bool(getattr(self._here, "depth", 0))
@@ -89,7 +94,9 @@ class Joiner:
         self._unjoined.setdefault((what, next(places, "")), why)
 
     def report(self) -> list[str]:
-        """What to tell at the end of the program."""
+        """What to tell at the end of the program, which ends its recordings."""
+        if isinstance(self._guests, Recorders):
+            self._guests.end()
         lines = [
             f"no guest joined `{what}`{place}: {why}"
             for (what, place), why in self._unjoined.items()

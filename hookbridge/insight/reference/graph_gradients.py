@@ -1,0 +1,95 @@
+"""The gradients of a session's step, found behind the ops that update variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hookbridge.adapters.session_graph import ops as graph_ops
+
+# A gradient as one tensor, or one of rows as their values and their indices.
+Parts = list[Any]
+# Scopes of what computes gradients.
+_GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
+# Ops by which optimizers without an op of their own for rows change a variable.
+_CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp)?$")
+
+
+def applied(ops: Iterable[Any]) -> dict[str, Parts]:
+    """Variable -> the gradient that its update op gets."""
+    pairs = (_of_apply(op) for op in ops if graph_ops.is_apply(op))
+    return {name: parts for name, parts in pairs if parts}
+
+
+def computed(
+    ops: Iterable[Any], got: Mapping[str, Parts], trainable: Iterable[Any]
+) -> dict[str, Parts]:
+    """Variable -> its gradient before clipping, also where no update op gets it."""
+    found = {
+        name: (rows and _added_up(values.op)) or [_computed(values, values), *rows]
+        for name, (values, *rows) in got.items()
+    }
+    handles = {graph_ops.handle_op(v): v.op.name for v in trainable}
+    for op in ops:
+        name = handles.get(graph_ops.source_op(op.inputs[0])) if op.inputs else None
+        if name is not None and name not in found and _CHANGES.match(op.type):
+            parts = _of_rows(op)
+            if parts:
+                found[name] = parts
+    return found
+
+
+def _of_apply(op: Any) -> tuple[str, Parts]:
+    arguments = {
+        argument.name: tensor
+        for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=False)
+    }
+    gradient = arguments.get("grad", arguments.get("delta"))
+    rows = [arguments["indices"]] if "indices" in arguments else []
+    parts = [] if gradient is None else [gradient, *rows]
+    return graph_ops.source_op(op.inputs[0]).name, parts
+
+
+def _of_rows(change: Any) -> Parts:
+    """The rows behind a change of a variable by Adam, or by plain gradient descent.
+
+    Adam adds up the rows that occur twice; gradient descent scatters them.
+    """
+    parts = _added_up(change)
+    if not parts and len(change.inputs) == 3:
+        values = _computed(change.inputs[2], None)
+        parts = [] if values is None else [values, change.inputs[1]]
+    return parts
+
+
+def _added_up(op: Any) -> Parts:
+    """Rows before an optimizer adds up those that occur twice; empty if none does."""
+    todo, visited = [op], set()
+    while todo:
+        each = todo.pop(0)
+        if each in visited or _GRADIENTS.search(each.name):
+            continue
+        visited.add(each)
+        if each.type == "UnsortedSegmentSum" and each.inputs[1].op.type == "Unique":
+            values, indices = each.inputs[0], each.inputs[1].op.inputs[0]
+            return [_computed(values, values), indices]
+        todo += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
+    return []
+
+
+def _computed(tensor: Any, default: Any) -> Any:
+    """The gradient behind one that was clipped, decayed or scaled; or `default`.
+
+    All of them keep the shape, so the way back goes through inputs of the same shape.
+    """
+    todo, visited = [tensor], set()
+    while todo:
+        each = todo.pop(0)
+        if _GRADIENTS.search(each.op.name):
+            return each
+        visited.add(each.name)
+        inputs = [t for t in each.op.inputs if t.dtype == each.dtype]
+        same = [t for t in inputs if t.shape.as_list() == each.shape.as_list()]
+        todo = [*(t for t in same if t.name not in visited), *todo]
+    return default

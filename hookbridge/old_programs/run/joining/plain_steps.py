@@ -1,0 +1,117 @@
+"""A recorder around the training steps of plain sessions, which call no hooks."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.ground import patching
+from hookbridge.old_programs.run.joining.joiner import Joiner
+
+v1 = tf.compat.v1
+
+_GOES_ON = (
+    "hookbridge record: all steps are recorded. Nothing can ask a loop around a plain "
+    "session to stop (--then_stop), so the program goes on."
+)
+
+
+class TrainingGraphs:
+    """The graphs of plain sessions, and the steps that were found in them."""
+
+    def __init__(self) -> None:
+        self._steps: weakref.WeakKeyDictionary[Any, tuple[int, StepGraph]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def is_step(self, graph: Any, fetches: Any) -> bool:
+        """Whether a run of these fetches trains."""
+        version, steps = self._steps.get(graph, (-1, None))
+        if steps is None or version != graph.version:
+            steps = StepGraph(graph, v1.train.get_global_step(graph))
+            self._steps[graph] = graph.version, steps
+        try:
+            return steps.trains and steps.step_of(fetches) is not None
+        except Exception:  # fetches that the run itself will refuse
+            return False
+
+
+def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A `Session.run` whose training steps are recorded, each session by itself.
+
+    Only the thread of a session's first step is recorded: a step of another one may
+    come in the middle.
+    """
+    graphs = TrainingGraphs()
+    recorders: weakref.WeakKeyDictionary[Any, tuple[int, Any]] = (
+        weakref.WeakKeyDictionary()
+    )
+
+    def hook_of(session: Any, fetches: Any) -> Any:
+        thread, hook = recorders.get(session, (threading.get_ident(), None))
+        if thread != threading.get_ident() or (hook is not None and hook.is_done):
+            return None
+        if not graphs.is_step(session.graph, fetches):
+            return None
+        if hook is None:
+            (hook,) = joiner.hooks()
+            with session.graph.as_default():
+                hook.begin()
+            recorders[session] = thread, hook
+        return hook
+
+    def recorded(
+        self: Any,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        hook = None if joiner.is_inside else hook_of(self, fetches)
+        if hook is None:
+            return run(self, fetches, feed_dict, options, run_metadata)
+        with joiner.inside():
+            arguments = v1.train.SessionRunArgs(fetches, feed_dict)
+            context = v1.train.SessionRunContext(arguments, self)
+            more = hook.before_run(context)
+            both = [fetches, more.fetches]
+            values, own = run(self, both, feed_dict, options, run_metadata)
+            hook.after_run(
+                context, v1.train.SessionRunValues(own, options, run_metadata)
+            )
+            if context.stop_requested:
+                print(_GOES_ON, file=sys.stderr)
+        return values
+
+    return recorded
+
+
+def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A `Session.run` whose first training step on a graph is noted as not joined."""
+    graphs = TrainingGraphs()
+    noted: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def reported(self: Any, fetches: Any, *args: Any, **named: Any) -> Any:
+        is_new = not joiner.is_inside and self.graph not in noted
+        if is_new and graphs.is_step(self.graph, fetches):
+            noted.add(self.graph)
+            joiner.note_unjoined(
+                f"{type(self).__name__}.run",
+                "a plain session calls no hooks; `MonitoredTrainingSession` does",
+            )
+        return run(self, fetches, *args, **named)
+
+    return reported
+
+
+def join(joiner: Joiner) -> None:
+    """Recorders join plain sessions; of other guests they are told."""
+    way = record if joiner.records else report
+    for kind in (v1.Session, v1.InteractiveSession):
+        patching.InstanceMethods(kind, {"run": way(joiner, kind.run)}).install()
