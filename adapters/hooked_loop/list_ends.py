@@ -6,7 +6,7 @@ import weakref
 from typing import Any, Protocol
 
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch
 from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
 from hookbridge.adapters.hooked_loop.model_values import going_back
 from hookbridge.adapters.live_session.global_step import iterations_of
-from hookbridge.adapters.live_session.variables import (
+from hookbridge.adapters.live_session.live_variables import (
     components,
     learning_rate_variable,
 )
@@ -25,6 +25,7 @@ from hookbridge.adapters.state.files import CallbackState, Part
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import KerasModel, Session
 
 # Model -> the checkpoint it was restored from, and its step.
 _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -34,7 +35,7 @@ _GUESTS: identity.OfObjects[bool] = identity.OfObjects()
 _NEWEST: weakref.WeakValueDictionary[str, FitStates] = weakref.WeakValueDictionary()
 
 
-def note_restored(model: Any, prefix: str) -> None:
+def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
     _RESTORED[model] = (prefix, iterations_of(model))
 
@@ -81,7 +82,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._is_early = False
         self._at_error: Any = None
 
-    def on_set_model(self, model: Any) -> None:
+    def on_set_model(self, model: KerasModel) -> None:
         """Called in the hook's place, before any callback has an event."""
         self._model = model
         watch_begin(self)
@@ -95,7 +96,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             step = self._state.step_of(checkpoint) or iterations_of(self._model)
             self._backups.choose(checkpoint, step, self._state)
 
-    def on_train_begin(self, model: Any, loop: Any, params: Mapping[str, Any]) -> None:
+    def on_train_begin(
+        self, model: KerasModel, loop: Any, params: Mapping[str, Any]
+    ) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
         everyone = watch(self)
         if everyone is None:
@@ -170,11 +173,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._save_backups(in_epoch=True)
         self._epoch.step_begins(self._run.host.graph.step_number)
 
-    def before_save(self, session: Any, global_step_value: Any) -> None:
+    def before_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         self._note_saved(Checkpoint(f"{self._hook._save_path}-{step}"), step)
 
-    def after_save(self, session: Any, global_step_value: Any) -> None:
+    def after_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path is None or self._run is None:
