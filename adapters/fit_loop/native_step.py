@@ -16,9 +16,9 @@ from hookbridge.adapters.hooked_loop.host import StepPart
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Arguments
 

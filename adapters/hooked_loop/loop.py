@@ -15,9 +15,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import Guest, record_of
+from hookbridge.adapters.guests.guest_record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
@@ -26,7 +27,6 @@ from hookbridge.adapters.hooked_loop.monitored import (
     not_the_end_of_data,
     with_hook,
 )
-from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.ground.protocols import Session
 
 
 class EpochClock:
@@ -79,7 +80,7 @@ class TrainingEpochs:
         sources: Sequence[LogSource],
         rates: LiveRates,
         deliver: Callable[..., None],
-        validate: Callable[[], Mapping[str, Any]],
+        validate: Callable[[int], Mapping[str, Any]],
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -94,25 +95,27 @@ class TrainingEpochs:
         # that had ended by then do not begin again.
         self._ahead = 0
 
-    def begin(self, step: int, session: Any) -> None:
+    def begin(self, step: int, session: Session) -> None:
         """Begins the epoch of a step."""
         self.clock.begin(max(step, self._ahead))
         self._begin_means(session)
         self._rates.begin_epoch()
         self._deliver("on_epoch_begin", self.clock.number, {})
 
-    def _begin_means(self, session: Any) -> None:
+    def _begin_means(self, session: Session) -> None:
         state, self._kept = self._kept, None
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
         """Ends the open epoch with its validation."""
         self.clock.is_open = False
-        logs = {**self.logs.current, **(self._validate() if self._length else {})}
+        logs = dict(self.logs.current)
+        if self._length:
+            logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
 
-    def state(self, step: int, session: Any) -> LoopState:
+    def state(self, step: int, session: Session) -> LoopState:
         """What belongs to a checkpoint beside the callbacks' own state."""
         is_open = self.clock.is_open
         return LoopState(
@@ -125,7 +128,7 @@ class TrainingEpochs:
         )
 
     def go_on_from(
-        self, state: LoopState | None, step: int, session: Any, *, went_back: bool
+        self, state: LoopState | None, step: int, session: Session, *, went_back: bool
     ) -> None:
         """Goes on after a restart or a recovery, with the state that was saved."""
         if state is not None:

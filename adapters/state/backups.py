@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.state.files import CallbackState
 
 # What Keras 3, and Keras 2, write last of a backup, in its folder.

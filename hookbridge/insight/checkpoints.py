@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop import states as fit_states
-from hookbridge.adapters.live_session import global_step
-from hookbridge.adapters.live_session import variables as live_variables
-from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.hooked_loop import fit_states
+from hookbridge.adapters.live_session import global_step, live_variables
+from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.
@@ -64,7 +64,7 @@ class RestoreReport(NamedTuple):
 
 
 def restore(
-    model: Any,
+    model: KerasModel,
     checkpoint: str,
     *,
     names: Mapping[str, str] | Callable[[str], str | None] | None = None,
@@ -166,7 +166,7 @@ class _Matches:
         )
 
 
-def _check_built(model: Any) -> None:
+def _check_built(model: KerasModel) -> None:
     """Refuses a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
@@ -209,6 +209,7 @@ def _reader(path: str) -> Any:
 
 
 def _prefix(checkpoint: Any) -> str:
+    """The prefix of a checkpoint that exists, from a prefix or a folder."""
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(
             f"Received checkpoint={shown(checkpoint)}; expected a prefix such as "
@@ -242,7 +243,7 @@ def newest(folder: str) -> str | None:
     return path
 
 
-def _build_optimizer(model: Any) -> None:
+def _build_optimizer(model: KerasModel) -> None:
     optimizer = getattr(model, "optimizer", None)
     build = getattr(optimizer, "build", None)
     if build is not None and not getattr(optimizer, "built", False):

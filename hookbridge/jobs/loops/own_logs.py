@@ -65,7 +65,7 @@ class OwnEpochLogs:
             }
         return self.last
 
-    def _value(self, item: Any) -> Any:
+    def _value(self, item: object) -> Any:
         if hasattr(item, "result") and hasattr(item, "reset_state"):
             self._metrics.setdefault(id(item), item)
             return item.result()
@@ -126,7 +126,7 @@ def _tensor(value: object) -> Any:
     return tf.convert_to_tensor(value) if _is_number(value) else value
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     return array.item() if array.ndim == 0 and array.dtype != object else value
 

@@ -15,7 +15,7 @@ from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import positive, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign

@@ -13,7 +13,7 @@ from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
-from hookbridge.jobs.loops.group_stop.board import Ending
+from hookbridge.jobs.loops.group_stop.board import JobStop
 from hookbridge.jobs.loops.group_stop.evaluator import write_marker
 
 LIMIT_IDLE_SECS = 10.0
@@ -107,7 +107,7 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
 ) -> None:
     # A checkpoint and a mark that an earlier run has ended are there already.
     write_checkpoint(tmp_path / "saved")
-    write_marker(str(tmp_path / "saved"), Ending("an earlier run's"))
+    write_marker(str(tmp_path / "saved"), JobStop("an earlier run's"))
     with job(
         *(tmp_path, "session_job.py", f"dir={tmp_path}/saved"),
         tasks=(*ALL, "evaluator 0"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import traceback
 import weakref
-from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.record import Wrapper
+from hookbridge.adapters.guests.guest_record import Wrapper
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import RunContext
 
 # What ends a session cleanly; its own data, or a hook.
 END_OF_DATA = (tf.errors.OutOfRangeError, StopIteration)
@@ -26,7 +26,7 @@ class StopRequests:
     def __init__(self) -> None:
         self.reason: str = SOMEBODY
 
-    def watch(self, run_context: Any) -> None:
+    def watch(self, run_context: RunContext) -> None:
         """Notes who calls `request_stop` of a run's context from now on."""
         if "request_stop" not in vars(run_context):
             method = _Request(run_context, self)
@@ -36,7 +36,7 @@ class StopRequests:
 class _Request:
     """`request_stop` of a context, which it holds weakly: the context holds it."""
 
-    def __init__(self, run_context: Any, requests: StopRequests) -> None:
+    def __init__(self, run_context: RunContext, requests: StopRequests) -> None:
         self._context = weakref.ref(run_context)
         self._requests = requests
 

@@ -10,10 +10,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.backups import FitBackups
 from hookbridge.adapters.live_session.global_step import iterations_of
-from hookbridge.adapters.live_session.variables import (
+from hookbridge.adapters.live_session.live_variables import (
     components,
     learning_rate_variable,
 )
@@ -22,6 +22,7 @@ from hookbridge.adapters.state.files import CallbackState, Part, Saved
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import KerasModel, Logs, Session
 
 # Model -> the checkpoint it was restored from, and its step.
 _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -31,7 +32,7 @@ _GUESTS: identity.OfObjects[bool] = identity.OfObjects()
 _NEWEST: weakref.WeakValueDictionary[str, FitStates] = weakref.WeakValueDictionary()
 
 
-def note_restored(model: Any, prefix: str) -> None:
+def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
     _RESTORED[model] = (prefix, iterations_of(model))
 
@@ -76,7 +77,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._is_early = False
         self._at_error: Any = None
 
-    def on_set_model(self, model: Any) -> None:
+    def on_set_model(self, model: KerasModel) -> None:
         """Called in the hook's place, before any callback has an event."""
         names = compat.running_locals("callback_list")
         self._model = model
@@ -94,7 +95,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             step = self._state.step_of(checkpoint) or iterations_of(self._model)
             self._backups.choose(checkpoint, step, self._state)
 
-    def on_train_begin(self, model: Any, loop: Any, params: Mapping[str, Any]) -> None:
+    def on_train_begin(
+        self, model: KerasModel, loop: Any, params: Mapping[str, Any]
+    ) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
         everyone = self._list_of_all()
         if everyone is None:
@@ -180,11 +183,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._epoch_begin is None:
             self._epoch_begin = self._run.host.graph.step_number
 
-    def before_save(self, session: Any, global_step_value: Any) -> None:
+    def before_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         self._note_saved(Checkpoint(f"{self._hook._save_path}-{step}"), step)
 
-    def after_save(self, session: Any, global_step_value: Any) -> None:
+    def after_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path is None or self._run is None:
@@ -326,7 +329,7 @@ class _Before(AnyFlavour):
         self._states = states
         self._everyone = weakref.ref(everyone)
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
             self._states.none_has_begun([unwrapped(c) for c in everyone.callbacks])
@@ -341,16 +344,16 @@ class _First(AnyFlavour):
     def __init__(self, states: FitStates) -> None:
         self._states = states
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._states.epoch_begins()
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         self._states.epoch_ends()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self._states.epoch_ends()
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self._states.training_ends()
 
 
@@ -364,7 +367,7 @@ class _Last(AnyFlavour):
         self.states = states
         self._everyone = weakref.ref(everyone)
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
             # A new list: Keras goes through the old one now.
@@ -372,11 +375,11 @@ class _Last(AnyFlavour):
             assign(everyone, callbacks=callbacks)
         self.states.all_have_begun()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.states.epoch_has_ended(epoch)
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         self.states.all_have_evaluated()
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self.states.all_have_ended()
