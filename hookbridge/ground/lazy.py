@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 
 def attach(
