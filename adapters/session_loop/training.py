@@ -22,8 +22,10 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
 from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
-from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_loop.training_stop import TrainingStop
+from hookbridge.adapters.session_loop.training_epochs import (
+    TrainingEpochs,
+    TrainingStop,
+)
 from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
