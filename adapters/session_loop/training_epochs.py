@@ -48,6 +48,10 @@ class EpochClock:
         """Whether the epoch has had all its steps."""
         return step >= self.stop
 
+    def is_last(self, epochs: int | None) -> bool:
+        """Whether the epoch is the last one, if the number of epochs is known."""
+        return epochs is not None and self.number + 1 >= epochs
+
     def shift(self, step: int) -> None:
         """The data ended within the epoch: the next one begins at `step`."""
         self.origin = (self.number + 1, step)
