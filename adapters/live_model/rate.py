@@ -250,7 +250,7 @@ class LiveRate(watched.Keeper):
         self._undo = None
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: the epoch had no step."""
+        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

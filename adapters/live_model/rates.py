@@ -90,7 +90,7 @@ class LiveRates:
             rate.begin_epoch()
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: the epoch had no step."""
+        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
         for rate in self.each:
             rate.undo_epoch()
 

@@ -52,6 +52,16 @@ def held_back(session: Session) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def undone(session: Session) -> Iterator[None]:
+    """A context after which what `write` has set in it is as it was before."""
+    held = _held_back.setdefault(session, _HeldBack())
+    with held_back(session):
+        yield
+    _assign(session, held.before.values())
+    held.before.clear()
+
+
+@contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
     held = _held_back.get(session)

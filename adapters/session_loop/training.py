@@ -76,6 +76,7 @@ class TrainRun(SessionRun):
             live_rates,
             self.deliver,
             self._validation.logs_after,
+            lambda: self._state.without_effect(),
         )
         self._clock, self._logs = self._epochs.clock, self._epochs.logs
         self._values = monitors.ValueCheck(config, self.metrics)
@@ -282,8 +283,9 @@ class TrainRun(SessionRun):
             return
         self.session = run_context.session
         self._end_epoch()
-        if not over and not self.model.stop_training:
-            clock.shift(self.step)  # `on_epoch_end` took the stop back
+        if not over:
+            # A callback has ended the epoch, and maybe took its stop back.
+            clock.shift(self.step)
         epochs = self.config.epochs
         if over and clock.is_last(epochs):
             self._stop.epochs_are_over = True
@@ -299,7 +301,7 @@ class TrainRun(SessionRun):
 
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
-        data_ended, waits = self._phase is _OPEN, self._phase is _WAIT
+        data_ended = self._phase is _OPEN
         by_callback = self._stop.by_callback
         if not data_ended and not self._stop.epochs_are_over and self._is_stopped():
             self._stop.by_hook()  # by a hook that comes after the callbacks
@@ -309,9 +311,6 @@ class TrainRun(SessionRun):
             self._read_step()
         clock = self._clock
         partial = clock.is_open and clock.batches > 0
-        if clock.is_open and not partial and (data_ended or waits):
-            # The epoch began, but had no step: the next run begins it again.
-            self.model.live_link.rates.undo_epoch()
         left = clock.falls_short(self.step, self.config.epochs)
         with self._state.ending(Ending(partial, left, data_ended, by_callback)):
             if partial:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_state.loop_state import LoopState
-from hookbridge.ground.protocols import KerasModel, Session
+from hookbridge.ground.protocols import Context, KerasModel, Session
 
 
 class EpochClock:
@@ -26,7 +27,7 @@ class EpochClock:
         self.is_open: bool = False  # whether it has begun and not ended
         self.batches: int = 0  # how many of its steps had events so far
         # An epoch and the step at which it began: epochs are counted from there. It
-        # moves when the data ends within an epoch.
+        # moves when an epoch ends within its steps.
         self.origin: tuple[int, int] = (0, 0)
 
     def number_of(self, step: int) -> int:
@@ -53,7 +54,7 @@ class EpochClock:
         return epochs is not None and self.number + 1 >= epochs
 
     def shift(self, step: int) -> None:
-        """The data ended within the epoch: the next one begins at `step`."""
+        """The epoch has ended within its steps: the next one begins at `step`."""
         self.origin = (self.number + 1, step)
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
@@ -85,6 +86,7 @@ class TrainingEpochs:
         rates: LiveRates,
         deliver: Callable[..., None],
         validate: Callable[[int], Mapping[str, Any]],
+        without_effect: Callable[[], Context],
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -93,6 +95,8 @@ class TrainingEpochs:
         self._rates = rates
         self._deliver = deliver
         self._validate = validate
+        # A context of events that change no state of callbacks and no variable.
+        self._without_effect = without_effect
         # The state of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
@@ -102,9 +106,21 @@ class TrainingEpochs:
     def begin(self, step: int, session: Session) -> None:
         """Begins the epoch of a step."""
         self.clock.begin(max(step, self._ahead))
+        has_begun = self._has_begun_before
         self._begin_means(session)
         self._rates.begin_epoch()
-        self._deliver("on_epoch_begin", self.clock.number, {})
+        with self._without_effect() if has_begun else contextlib.nullcontext():
+            self._deliver("on_epoch_begin", self.clock.number, {})
+        if has_begun:
+            self._rates.undo_epoch()
+
+    @property
+    def _has_begun_before(self) -> bool:
+        """Whether the epoch is the one that an earlier run had begun and not ended."""
+        kept = self._kept
+        if kept is None or kept.sums is None:
+            return False
+        return self.clock.number_of(kept.step) == self.clock.number
 
     def _begin_means(self, session: Session) -> None:
         state, self._kept = self._kept, None

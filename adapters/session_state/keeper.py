@@ -273,6 +273,14 @@ class RunState:
             yield
         self.keeper.end(self)
 
+    @contextlib.contextmanager
+    def without_effect(self) -> Iterator[None]:
+        """Around an event that an earlier run has delivered: it sets nothing."""
+        go_back = self.part.going_back()
+        with session_variables.undone(self.run.session):
+            yield
+        go_back()
+
     def begin(self) -> None:
         """After `on_train_begin`."""
         self.part.begin()
