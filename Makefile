@@ -10,13 +10,14 @@
 #   make lint       ruff, mypy and the import contracts
 #   make docs       the documentation site, built strictly into build/site
 #   make reference  the pages of docs/reference from the docstrings
+#   make notebooks  what the notebooks of the examples print, into them
 #   make release    build and check the packages, and try the wheel on both TFs
 #   make clean      remove the environments and what was built
 #
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast test-versions proof fuzz lint docs reference release clean
+.PHONY: help demo test test-fast test-versions proof fuzz lint docs reference notebooks release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -63,6 +64,10 @@ lint: $(NEWEST)/.installed
 	$(NEWEST)/bin/ruff format --check .
 	$(NEWEST)/bin/mypy hookbridge tests benchmarks
 	$(NEWEST)/bin/lint-imports --no-cache
+
+# Runs the notebooks of the examples; what they print is written into them.
+notebooks: $(NEWEST)/.installed
+	$(NEWEST)/bin/python .ci/notebooks.py
 
 # Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
 reference: $(NEWEST)/.installed

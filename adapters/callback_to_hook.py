@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
+from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 
 class CallbackToHook(
@@ -104,6 +105,14 @@ class CallbackToHook(
         return self._run is not None and self._run.asked_to_stop
 
     @property
+    def stop_reason(self) -> str | None:
+        """Which callback of the same `as_hooks` call has asked for a stop, or why.
+
+        None if none has, or if it is not known which one.
+        """
+        return None if self._run is None else self._run.stop_reason
+
+    @property
     def role(self) -> roles.Role:
         """Which processes of a cluster call the callback.
 
@@ -136,20 +145,20 @@ class CallbackToHook(
         self._run = self._group.begin(self)
         self._outer = outer if outer is not None and not outer.finished else None
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
         self._running().enter(self, session, coord)
         self._before, self._after = self._running().part_of(self)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         """Delivers the begin events of a step."""
         return self._before(run_context)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Delivers the end events of a step."""
         self._after(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """Delivers the end of the run."""
         self._running().leave(self, session)
         if self._outer is not None:

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, record_of
-from hookbridge.adapters.hooked_loop import states as fit_states
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, record_of
+from hookbridge.adapters.hooked_loop import fit_states
 from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
     in_several_processes,
 )
 from hookbridge.adapters.parameter_server import deferred_callback as ps
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
@@ -24,7 +24,7 @@ from hookbridge.ground.arguments import positive
 
 
 def as_hooks(
-    items: Any,
+    items: object,
     *,
     steps_per_epoch: int | None = None,
     epochs: int | None = None,
@@ -115,7 +115,7 @@ def as_hooks(
     )
 
 
-def hooks_for(items: Any, config: SessionConfig) -> list[Any]:
+def hooks_for(items: object, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
@@ -137,7 +137,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
     return guest.item if on_runs else HookOnSteps(guest)
 
 
-def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
+def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
     """What `make` makes of each guest; what was made before stays as it is."""
     wrappers: list[Any] = []
     for item in kinds.flatten(items):
@@ -150,7 +150,7 @@ def _converted(items: Any, kind: Kind, make: Callable[[Guest], Any]) -> list[Any
     return wrappers
 
 
-def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
+def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
     """Makes Keras callbacks of any mix of hooks and callbacks.
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
@@ -194,8 +194,8 @@ def as_callbacks(items: Any, *, max_lag: int | None = None) -> list[Any]:
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
     positive("max_lag", max_lag, least=0)
-    refusals.check_keras()
-    is_deferred = max_lag is not None or refusals.in_sight()
+    ps_refusals.check_keras()
+    is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
     callbacks = _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)

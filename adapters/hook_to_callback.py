@@ -10,15 +10,15 @@ from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.graph_fit.graph_host import graph_host
 from hookbridge.adapters.guests import any_flavour, watchers
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.guests.kinds import keras_behind
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
+from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.loop import HookedLoop, MakeHost
-from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.adapters.multi_worker.end_together import check_keras
 from hookbridge.adapters.multi_worker.worker_host import worker_host
-from hookbridge.adapters.parameter_server import refusals as ps_refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import positive

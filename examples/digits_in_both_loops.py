@@ -5,7 +5,7 @@
 trains it in a session and in `Model.fit`, and reports what each guest saw. Each loop
 can be had alone:
 
-    hookbridge train examples/digits_in_both_loops.py --loop=towers --num_towers=2 \
+    hookbridge train examples/digits_in_both_loops.py --loop=session --num_towers=2 \
         --train_files=examples/data/digits.csv --eval_files=examples/data/digits.csv \
         --header_lines=1 --steps_per_epoch=45 --epochs=5 --report --model_dir=runs/mine
 

@@ -3,7 +3,7 @@
     hookbridge train examples/digits_keras.py --loop=fit --epochs=5 \
         --train_files=examples/data/digits.csv --header_lines=1 --model_dir=runs/fit
 
-`--loop=towers` and `--loop=estimator` train the same model in a session, with the same
+`--loop=session` and `--loop=estimator` train the same model in a session, with the same
 callbacks and the same losses.
 """
 

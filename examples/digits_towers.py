@@ -1,10 +1,10 @@
 """Digits with an Estimator's `model_fn`: towers, and workers that update together.
 
-    hookbridge train examples/digits_towers.py --loop=towers \
+    hookbridge train examples/digits_towers.py --loop=session \
         --num_towers=2 --train_files=examples/data/digits.csv --header_lines=1 \
         --epochs=3 --model_dir=runs/towers
 
-    hookbridge train examples/digits_towers.py --loop=towers \
+    hookbridge train examples/digits_towers.py --loop=session \
         --num_workers=1 --num_ps=1 --sync --train_files=examples/data/digits.csv \
         --header_lines=1 --train_steps=60 --model_dir=runs/sync
 """

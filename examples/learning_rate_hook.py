@@ -4,7 +4,7 @@
         --train_files=examples/data/digits.csv --header_lines=1 --epochs=1 \
         --model_dir=runs/rates
 
-The same with `--loop=towers` and `--loop=estimator`.
+The same with `--loop=session` and `--loop=estimator`.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ with hb.loops.OwnLoop(
     while not loop.should_stop():
         for batch in train:
             loop.step(train_step, batch)
-            if loop.ends_epoch:
+            if loop.should_evaluate():
                 loop.evaluate(test_step, test)
 
 best = min(loop.history["val_loss"])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hookbridge.ground.validation import ValidationReport as ValidationReport
     from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
-    from hookbridge.insight.profiling import profile as profile
+    from hookbridge.insight.guest_profile import profile as profile
     from hookbridge.insight.reference.comparison import compare as compare
     from hookbridge.insight.reference.port import recording as recording
     from hookbridge.insight.reference.recorder import recorder as recorder
@@ -73,7 +73,7 @@ _WHERE = {
     "in_begin": "hookbridge.adapters.guests.in_begin",
     "loops": "hookbridge.jobs",
     "old_programs": "hookbridge",
-    "profile": "hookbridge.insight.profiling",
+    "profile": "hookbridge.insight.guest_profile",
     "record": "hookbridge.insight.report.recording",
     "recorder": "hookbridge.insight.reference.recorder",
     "recording": "hookbridge.insight.reference.port",

@@ -16,7 +16,7 @@ from hook_support import ROWS
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.ground import lifecycle
 from hookbridge.insight.explanation import HOSTS
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook

@@ -12,12 +12,12 @@ import tensorflow as tf
 from source_trees import sources
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.hooked_loop import refusals
-from hookbridge.adapters.parameter_server import refusals as servers
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks
 from hookbridge.cli import main
-from hookbridge.ground.pages import PAGES, anchor, pointer
+from hookbridge.ground.docs_pages import PAGES, anchor, pointer
 
 ONE_TENSORFLOW = True
 REFUSALS = {
@@ -142,7 +142,7 @@ def test_the_page_of_a_refused_hook_says_that_it_is_refused(
         profiler = train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
     waiter = record_of(train.GlobalStepWaiterHook(5))
     for name, check, arguments in (
-        ("ProfilerHook", servers.check_hook, (profiler,)),
+        ("ProfilerHook", ps_refusals.check_hook, (profiler,)),
         ("GlobalStepWaiterHook", refusals.check_start, (waiter, 0)),
     ):
         with subtests.test(str(name)):

@@ -12,7 +12,7 @@ import tensorflow as tf
 from ramps import fit_ramp, session_ramp
 
 import hookbridge as hb
-from hookbridge.insight.profiling import BRIDGE, WAITING, Profile
+from hookbridge.insight.guest_profile import BRIDGE, WAITING, Profile
 from hookbridge.insight.timings import Timings, as_table
 
 v1 = tf.compat.v1

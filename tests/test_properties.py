@@ -265,3 +265,71 @@ def test_events_of_a_session_are_those_of_the_lifecycle(
     facts["steps"] = steps - first
     for guest in ("hook", "callback"):
         assert_conforms(log, guest, guest=guest, host="session", **facts)
+
+
+class EpochEvents(tf.keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Notes the epochs, their logs and the global step that each of them sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.seen.append((epoch, int(self.model.optimizer.iterations.numpy())))
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        logs = {name: float(value) for name, value in logs.items()}
+        self.seen.append((epoch, int(self.model.optimizer.iterations.numpy()), logs))
+
+
+class BatchEvents(tf.keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    """Wants the batches, so that no step of its run is only counted."""
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Does nothing, and is called."""
+
+
+RUNS = st.sampled_from(["step"] * 6 + ["other", "look", "update", "below", "fails"])
+
+
+@FEW
+@given(st.lists(RUNS, min_size=3, max_size=14), st.integers(1, 5))
+def test_steps_that_are_only_counted_are_those_that_are_read(
+    runs: list[str], steps_per_epoch: int
+) -> None:
+    """Random runs of a session: two kinds of steps, others, below it, and failing."""
+
+    def epochs(*others: Any) -> list[Any]:
+        events = EpochEvents()
+        with tf.Graph().as_default():
+            counter = v1.train.get_or_create_global_step()
+            x = v1.placeholder_with_default(1.0, [], "x")
+            w = v1.get_variable("w", [], initializer=v1.zeros_initializer())
+            loss = tf.square(w - v1.debugging.check_numerics(x, "x"))
+            optimizer = v1.train.GradientDescentOptimizer(0.1)
+            train_op = optimizer.minimize(loss, counter)
+            update = optimizer.minimize(loss)
+            fetches = {
+                "step": train_op,
+                "other": [train_op, update],
+                "look": loss,
+                "update": update,
+            }
+            hooks = hb.as_hooks(
+                [events, *others], steps_per_epoch=steps_per_epoch, logs={"loss": loss}
+            )
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                for number, kind in enumerate(runs):
+                    feeds = {x: float(number)}
+                    if kind == "below":
+                        session.run_step_fn(
+                            lambda step_context: step_context.session.run(train_op)
+                        )
+                    elif kind == "fails":
+                        with pytest.raises(tf.errors.InvalidArgumentError):
+                            session.run(train_op, {x: np.nan})
+                    else:
+                        session.run(fetches[kind], feeds)
+        return events.seen
+
+    assert epochs() == epochs(BatchEvents())

@@ -37,7 +37,7 @@ _ATTRIBUTES = {
     "hookbridge/jobs/loops/callable_session.py": "a field of our own class",
     "hookbridge/old_programs/run/execute.py": "names that Python gives to `__main__`",
     "hookbridge/old_programs/run/tracebacks.py": "`sys.excepthook`, after an error",
-    "hookbridge/testing/recording.py": "Keras's mark on a function of our own",
+    "hookbridge/testing/recorders.py": "Keras's mark on a function of our own",
     "hookbridge/testing/spying.py": "the mark of a guest that is spied on",
 }
 Import = tuple[str, str]  # module, name in it

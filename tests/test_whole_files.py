@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hookbridge.adapters.live_model import weight_files
-from hookbridge.adapters.session_graph.saved import Entry
+from hookbridge.adapters.session_graph.saved import SavedArray
 from hookbridge.adapters.state import storage
 
 
@@ -32,7 +32,7 @@ def state(path: str, size: int) -> None:
 
 
 def weights(path: str, size: int) -> None:
-    entry = Entry("layer/kernel", "", "layer/kernel")
+    entry = SavedArray("layer/kernel", "", "layer/kernel")
     weight_files.save(path, {entry: np.ones([size], np.uint8)}, h5=True)
 
 

@@ -37,6 +37,19 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
     }
 
 
+def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a step is called with; a Python generator of a batch becomes an iterator.
+
+    `train_on_batch` of Keras 3 calls the step with such a generator.
+    """
+    return tuple(
+        iter(tf.data.Dataset.from_tensors(next(each)))
+        if inspect.isgenerator(each)
+        else each
+        for each in args
+    )
+
+
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, part in value.items():

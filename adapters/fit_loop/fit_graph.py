@@ -10,7 +10,7 @@ from hookbridge import errors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, scheduled_rate
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
-from hookbridge.adapters.live_session import variables
+from hookbridge.adapters.live_session import live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -40,15 +40,15 @@ class FitGraph(GraphPart):
         model = self._model
         self.global_step = GlobalStep(model)
         self._names = names
-        rates, read = variables.learning_rates(model), names.rates_read
+        rates, read = live_variables.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = variables.learning_rate_variable(getattr(model, "optimizer", None))
+        own = live_variables.learning_rate_variable(getattr(model, "optimizer", None))
         self._rate = next((rate for rate in rates if rate is own), None)
         self._other_rates = [rate for rate in rates if rate is not own]
         self.live = LiveGraph(
             names,
-            variables.model_variables(model),
+            live_variables.model_variables(model),
             self.global_step.variable,
             self._rate,
             self._other_rates,
@@ -79,11 +79,13 @@ class FitGraph(GraphPart):
         return int(self.global_step.value)
 
     def values(self) -> ModelValues:
-        own = [v.eager for v in variables.model_variables(self._model) if not v.local]
+        own = [
+            v.eager for v in live_variables.model_variables(self._model) if not v.local
+        ]
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [variables.components(each)[0] for each in own]
+            firsts = [live_variables.components(each)[0] for each in own]
             return ModelValues([each.read_value() for each in firsts])
 
     def hooks_run(self) -> Context:

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.fit_loop.batches import as_iterators
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import StepInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
@@ -15,9 +16,9 @@ from hookbridge.adapters.hooked_loop.host import StepPart
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Arguments
 
@@ -69,7 +70,7 @@ class NativeStep(StepPart):
             end_quietly()
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._outside = tf.compat.v1.get_default_graph()
-        self._args = args
+        self._args = as_iterators(args)
 
     def open(self) -> int:
         self.native.discover(*self._args)

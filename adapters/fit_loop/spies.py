@@ -17,7 +17,7 @@ import wrapt
 
 from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
 from hookbridge.adapters.fit_loop.own_replica import is_first
-from hookbridge.adapters.live_session.variables import tf_variable
+from hookbridge.adapters.live_session.live_variables import tf_variable
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel
 

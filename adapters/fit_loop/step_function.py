@@ -24,9 +24,9 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import TRAIN
+from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.step_names import StepNames
-from hookbridge.adapters.live_session.variables import as_int
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
@@ -68,6 +68,7 @@ class StepFunction:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        """Forgets all variants of the step and makes its function again."""
         self._specs: Any = None
         self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()

@@ -66,7 +66,7 @@ def traceable(function: Any) -> Any:
     return None
 
 
-def makes_one_step(model: Any) -> bool:
+def makes_one_step(model: KerasModel) -> bool:
     """Whether a call of the model's function makes one step, on one replica."""
     replicas = model.distribute_strategy.num_replicas_in_sync
     return bool(max(getattr(model, "steps_per_execution", 1), replicas) == 1)

@@ -20,12 +20,12 @@ from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
 from hookbridge.adapters.hooked_loop.modes import TRAIN
-from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
-from hookbridge.adapters.live_session.variables import (
+from hookbridge.adapters.live_session.live_variables import (
     components,
     learning_rate_variable,
     learning_rates,
 )
+from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"

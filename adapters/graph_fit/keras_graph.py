@@ -17,7 +17,7 @@ from hookbridge.adapters.graph_fit.graph_names import (
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
-from hookbridge.adapters.live_session.variables import model_variables
+from hookbridge.adapters.live_session.live_variables import model_variables
 from hookbridge.ground.protocols import Session
 
 v1 = tf.compat.v1

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 
 
 @functools.cache
@@ -29,7 +30,7 @@ class AnyFlavour:
     def set_params(self, params: Any) -> None:
         self.params = params
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         self._model = model
 
     @property
@@ -37,5 +38,5 @@ class AnyFlavour:
         return self._model
 
     @model.setter
-    def model(self, model: Any) -> None:
+    def model(self, model: KerasModel) -> None:
         self._model = model

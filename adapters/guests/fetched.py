@@ -1,6 +1,6 @@
 """Guesses, before a step is traced, which of its tensors a hook will fetch.
 
-A tensor too many costs nothing: the step returns it and nobody takes it. A missing
+An extra tensor costs nothing: the step returns it and nobody takes it. A missing
 tensor costs a second trace of the step.
 """
 
@@ -10,22 +10,22 @@ import contextlib
 import re
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from hookbridge.ground.lifecycle.overrides import overrides
+from hookbridge.ground.protocols import Hook
 
 _NAME = re.compile(r"[A-Za-z0-9.][\w./>-]*:\d+")
 # How many nested containers of a hook's attributes are searched for names.
 _DEPTH = 3
 
 
-def may_fetch_loss(hook: Any) -> bool:
+def may_fetch_loss(hook: Hook) -> bool:
     if _is_stock(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")
 
 
-def tensor_names(hook: Any) -> frozenset[str]:
+def tensor_names(hook: Hook) -> frozenset[str]:
     """The tensor names in the attributes and in the code of a hook."""
     return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
 
@@ -34,7 +34,7 @@ def _is_stock(cls: type) -> bool:
     return cls.__module__.startswith(("tensorflow.", "tensorflow_estimator."))
 
 
-def _texts(hook: Any) -> Iterator[str]:
+def _texts(hook: Hook) -> Iterator[str]:
     for value in vars(hook).values() if hasattr(hook, "__dict__") else ():
         yield from _in_value(value, _DEPTH)
     for cls in type(hook).__mro__:
@@ -43,7 +43,8 @@ def _texts(hook: Any) -> Iterator[str]:
                 yield from _in_value(value, _DEPTH)
 
 
-def _in_value(value: Any, depth: int) -> Iterator[str]:
+def _in_value(value: object, depth: int) -> Iterator[str]:
+    """The texts in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, types.FunctionType):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import wrapt
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
 from hookbridge.ground.lifecycle.overrides import wants_batches
+from hookbridge.ground.protocols import KerasModel
 
 # Class name -> (reason, way out).
 _REFUSED = {
@@ -33,7 +34,7 @@ class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg
     def record(self) -> Guest:  # type: ignore[override]
         return self._self_record
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         reason = _REFUSED.get(self.record.stock)
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(

@@ -10,6 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import shown, without_arguments
+from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 
 class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -41,16 +42,16 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._is_new = False
         self._made.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         self._made.after_create_session(session, coord)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         return self._made.before_run(run_context)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         self._made.after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         self._made.end(session)
 
     def __getattr__(self, name: str) -> Any:

@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
+from hookbridge.ground.protocols import Callback
 
 Flavour = Literal["keras2", "keras3"]
 KERAS = ("keras", "tf_keras")
@@ -25,14 +26,14 @@ CALLBACK_METHODS = (
 )
 
 
-def _has_all(item: Any, methods: Iterable[str]) -> bool:
+def _has_all(item: object, methods: Iterable[str]) -> bool:
     try:
         return all(callable(getattr(item, name, None)) for name in methods)
     except Exception:  # a `__getattr__` that fails finds no method
         return False
 
 
-def is_callback(item: Any) -> bool:
+def is_callback(item: object) -> bool:
     """Whether `item` is a Keras callback instance of any flavour."""
     # A callback of one Keras is not an instance of another Keras's base class. So an
     # object with the methods that every `CallbackList` calls counts too.
@@ -42,7 +43,7 @@ def is_callback(item: Any) -> bool:
     return isinstance(item, bases) or _has_all(item, CALLBACK_METHODS)
 
 
-def has_hook_methods(item: Any) -> bool:
+def has_hook_methods(item: object) -> bool:
     """Whether an object derives from `SessionRunHook` or has its five methods."""
     import tensorflow as tf
 
@@ -50,7 +51,7 @@ def has_hook_methods(item: Any) -> bool:
     return isinstance(item, base) or _has_all(item, HOOK_METHODS)
 
 
-def is_hook(item: Any) -> bool:
+def is_hook(item: object) -> bool:
     """Whether `item` is a `SessionRunHook` instance."""
     # As in `MonitoredSession`, an object with the five methods is enough.
     import tensorflow as tf
@@ -60,7 +61,7 @@ def is_hook(item: Any) -> bool:
     return isinstance(item, tf.compat.v1.train.SessionRunHook) or not is_callback(item)
 
 
-def is_callback_list(item: Any) -> bool:
+def is_callback_list(item: object) -> bool:
     """Whether `item` is a Keras `CallbackList`: a container, not a callback."""
     return (
         not inspect.isclass(item)
@@ -74,7 +75,7 @@ def is_of_keras(cls: type) -> bool:
     return cls.__module__.partition(".")[0] in KERAS
 
 
-def keras_behind(item: Any) -> Any:
+def keras_behind(item: object) -> Any:
     """The Keras module that an object's class is or derives from; None without one."""
     for base in type(item).__mro__:
         if is_of_keras(base):
@@ -82,12 +83,12 @@ def keras_behind(item: Any) -> Any:
     return None
 
 
-def flavour_of(callback: Any) -> Flavour:
+def flavour_of(callback: Callback) -> Flavour:
     """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
     return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
-def stock_name(callback: Any) -> str:
+def stock_name(callback: Callback) -> str:
     """The name of the Keras callback class that a callback is or derives from."""
     for base in type(callback).__mro__:
         if is_of_keras(base) and base.__name__ != "Callback":
@@ -95,12 +96,13 @@ def stock_name(callback: Any) -> str:
     return ""
 
 
-def flatten(items: Any) -> list[Any]:
+def flatten(items: object) -> list[Any]:
     """One guest, a (nested) list of guests or a `CallbackList` as a flat list."""
     return [] if items is None else _flatten(items, "", ())
 
 
 def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
+    """The guests of a nested list; `place` is where an item is, for errors."""
     if is_callback_list(items):
         items = list(items.callbacks)
     elif is_hook(items) or is_callback(items):
@@ -119,7 +121,8 @@ def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
     raise errors.NotAGuestError(_complaint(items) + where)
 
 
-def _complaint(item: Any) -> str:
+def _complaint(item: object) -> str:
+    """What is wrong with an item that is no guest, and how to fix it."""
     wanted = (
         "a `tf.compat.v1.train.SessionRunHook` or a Keras `Callback` (an instance), "
         "or a list of those"
@@ -155,6 +158,6 @@ def hooks_only(hooks: Any) -> list[Any]:
     return items
 
 
-def name_of(guest: Any) -> str:
+def name_of(guest: object) -> str:
     """The name of a guest in messages and reports: its class."""
     return type(guest).__name__

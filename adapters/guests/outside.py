@@ -17,6 +17,7 @@ from absl import logging
 
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Callback
 
 _DEPTH = 8
 _MOST = 5000  # objects to look at; a guest may hold a data set
@@ -92,7 +93,7 @@ def _checksum(variable: Any) -> int:
         return zlib.crc32(variable.numpy().tobytes())
 
 
-def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
+def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
     """The variables that an object holds, the nearest first."""
     # With the place of each, and whether it is in a checkpoint of the object's own.
     # The checkpoints of Keras's callbacks hold their own counters.
@@ -112,7 +113,8 @@ def _reachable(callback: Any) -> Iterator[tuple[str, Any, bool]]:
             todo += [(place + at, part, depth + 1, saves) for at, part in _parts(item)]
 
 
-def _parts(item: Any) -> list[tuple[str, Any]]:
+def _parts(item: object) -> list[tuple[str, Any]]:
+    """What an object holds: the way to each part as it is written, and the part."""
     if isinstance(
         item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)
     ):

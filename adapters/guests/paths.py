@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import arguments
+from hookbridge.ground.protocols import Callback, Hook
 
 # Stock callbacks that write -> (the attribute with the path, whether of a directory).
 _WRITERS = {
@@ -24,7 +24,7 @@ _FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
 SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
-def written_by_callback(callback: Any, stock: str) -> list[tuple[str, bool]]:
+def written_by_callback(callback: Callback, stock: str) -> list[tuple[str, bool]]:
     """The paths that a callback of a stock class will write: `(path, is a directory)`.
 
     A directory that the callback should make and does not make is refused.
@@ -42,13 +42,13 @@ def written_by_callback(callback: Any, stock: str) -> list[tuple[str, bool]]:
     return [(path, is_folder)]
 
 
-def written_by_hook(hook: Any) -> list[tuple[str, bool]]:
+def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
     """The directories to which a hook will write, as `written_by_callback`."""
     folders = (getattr(hook, attribute, None) for attribute in _FOLDERS_OF_HOOKS)
     return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]
 
 
-def check_writable(guest: Any, path: str, *, is_folder: bool) -> None:
+def check_writable(guest: object, path: str, *, is_folder: bool) -> None:
     """Refuses a path that cannot be written; leaves nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
     if not is_folder and os.path.isdir(path) and kinds.name_of(guest) == "CSVLogger":

@@ -10,7 +10,8 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.cluster import task_of
+from hookbridge.ground.protocols import Session
+from hookbridge.ground.tf_config import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -36,7 +37,7 @@ _WRITERS = (
 _MARK = "_hookbridge_role"
 
 
-def default_role(guest: Any, *, is_hook: bool) -> Role:
+def default_role(guest: object, *, is_hook: bool) -> Role:
     """Where a guest runs without `set_role`.
 
     A hook runs in every process that it is given to, as in TensorFlow. These run on the
@@ -55,7 +56,7 @@ def default_role(guest: Any, *, is_hook: bool) -> Role:
     return "chief" if getattr(guest, "_chief_worker_only", None) else "split"
 
 
-def set_role(guest: Any, role: Role) -> Any:
+def set_role(guest: object, role: Role) -> Any:
     """Sets which processes of a cluster call a guest.
 
     The role takes effect when the guest is converted, by `as_hooks`, `as_callbacks` or
@@ -87,7 +88,7 @@ def set_role(guest: Any, role: Role) -> Any:
     return guest
 
 
-def given_role(guest: Any) -> Role | None:
+def given_role(guest: object) -> Role | None:
     """The role that `set_role` gave, or None."""
     role: Role | None = getattr(guest, "__dict__", {}).get(_MARK)
     return role
@@ -119,7 +120,7 @@ def delivers(role: Role, event: str) -> bool:
     return role != "split" or is_shared or task_of() != "worker"
 
 
-def warn_of_own_server(session: Any, guests: Iterable[Any]) -> None:
+def warn_of_own_server(session: Session, guests: Iterable[Any]) -> None:
     """Warns of guests for one process only where hookbridge cannot tell the processes.
 
     Args:

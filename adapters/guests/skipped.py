@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests import any_flavour, roles
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
+from hookbridge.ground.protocols import KerasModel
 
 
 class _Skipped(Wrapper):
@@ -44,6 +45,6 @@ class SkippedCallback(_Skipped, any_flavour.AnyFlavour):
     _supports_tf_logs = True
     _chief_worker_only = False
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         super().set_model(model)
         self._say_once()

@@ -8,6 +8,7 @@ from typing import Any
 from absl import logging
 
 from hookbridge.adapters.state import backups
+from hookbridge.adapters.state.backups import Backup
 from hookbridge.adapters.state.files import CallbackState
 
 
@@ -38,8 +39,7 @@ class FitBackups:
                 )
         return None
 
-    def save_new(self, state: CallbackState, step: int) -> None:
-        """Writes the state beside each backup that was written since the last call."""
-        for backup in self._backups:
-            if backup.is_new():
-                state.save(backup.prefix, step)
+    def new(self, *, in_epoch: bool) -> list[Backup]:
+        """Those that were written since the last call, in an epoch or at its end."""
+        every = [b for b in self._backups if b.is_in_epoch or not in_epoch]
+        return [backup for backup in every if backup.is_new()]

@@ -16,7 +16,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
-from hookbridge.adapters.live_session.variables import as_int
+from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.ground import exit_codes
 from hookbridge.ground.protocols import Hook, KerasModel
 

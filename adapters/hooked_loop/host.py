@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 from hookbridge.ground.protocols import Arguments, Context, Hook, Session
 

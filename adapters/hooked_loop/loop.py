@@ -15,9 +15,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests.record import Guest, record_of
+from hookbridge.adapters.guests.guest_record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.adapters.hooked_loop.monitored import (
@@ -26,7 +27,6 @@ from hookbridge.adapters.hooked_loop.monitored import (
     not_the_end_of_data,
     with_hook,
 )
-from hookbridge.adapters.hooked_loop.states import FitStates
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel
@@ -49,6 +49,8 @@ class HookedLoop:
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
         self._is_in_loop = is_running(model)
+        # The method that makes a step of a loop that is not Keras's, as it begins.
+        self._stepping = ""
         self._monitored: Any = None
         self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
@@ -268,7 +270,9 @@ class HookedLoop:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 self.leave()
             # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            is_own = (self.mode is None and not runs) or compat.is_called_from(
+            if self.mode is None and not runs:
+                self._stepping = name
+            is_own = (self._stepping == name and not runs) or compat.is_called_from(
                 "graph_fit_generator"
             )
             if self.is_over or self._is_making or is_own:

@@ -12,7 +12,7 @@ from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Hook, Session
+from hookbridge.ground.protocols import Hook, RunContext, Session
 
 # What a native loop takes for the end of its data.
 END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeError)
@@ -47,7 +47,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """The class of the hook."""
         return name_of(self._hook)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         self.request = self._before_run(run_context)
         return self.request
 
@@ -66,7 +66,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def with_hook(
-    error: errors.HookBridgeError, members: Sequence[Any], session: Any
+    error: errors.HookBridgeError, members: Sequence[Any], session: Session
 ) -> errors.HookBridgeError:
     """The error of bad fetches or feeds, with the hook that wanted them."""
     takes = getattr(session, "takes", None)

@@ -11,8 +11,9 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.guests import paths
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph, Hook
 
 # Class name -> (reason, way out). Most of these classes are private, or exist in some
 # TensorFlow versions only.
@@ -58,14 +59,14 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 }
 
 
-def check_hook(hook: Any, graph: Any = None) -> None:
+def check_hook(hook: Hook, graph: Graph | None = None) -> None:
     """Refuses a hook that `fit` can never host."""
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`", see="hook in fit")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
 
 
-def check_backend(hook: Any, flavours: Sequence[Any]) -> None:
+def check_backend(hook: Hook, flavours: Sequence[Any]) -> None:
     """Refuses a hook if no Keras, of several, computes with TensorFlow."""
     backends = {compat.keras_backend(keras): keras for keras in flavours}
     if "tensorflow" not in backends:
@@ -79,7 +80,7 @@ def check_backend(hook: Any, flavours: Sequence[Any]) -> None:
 
 
 def check_class(
-    hook: Any,
+    hook: Hook,
     table: Mapping[str, tuple[str, str]],
     where: str,
     see: str = "hook in fit",
@@ -95,7 +96,7 @@ def check_class(
             )
 
 
-def check_graph(hook: Any, graph: Any = None) -> None:
+def check_graph(hook: Hook, graph: Graph | None = None) -> None:
     """Refuses a hook that holds tensors or ops of the user's own graph."""
     # `graph` is the live graph, after `begin`. Without it, an element passes if its
     # graph has had a session: an earlier loop may have left it, and `begin` replaces
@@ -114,14 +115,14 @@ def check_graph(hook: Any, graph: Any = None) -> None:
         )
 
 
-def _has_had_a_session(graph: Any) -> bool:
+def _has_had_a_session(graph: Graph) -> bool:
     """Whether a `MonitoredSession` has run on a graph: it leaves its ready op there."""
     return isinstance(graph, tf.Graph) and (
         graph.finalized or bool(graph.get_collection(tf.compat.v1.GraphKeys.READY_OP))
     )
 
 
-def _elements(hook: Any) -> Iterator[tuple[str, Any, Any]]:
+def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
     """What a hook's attributes, and containers there, have that can be fetched.
 
     Yields the attribute, the element and its graph, None for a symbolic tensor.
@@ -153,7 +154,7 @@ def _graph_of(item: Any) -> Any:
     return None
 
 
-def _fetched_parts(item: Any) -> list[Any]:
+def _fetched_parts(item: object) -> list[Any]:
     """What `Session.run(item)` would look for in its graph."""
     recorder = _Seen()
     with recorder.as_default(), contextlib.suppress(TypeError):

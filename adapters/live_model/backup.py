@@ -12,12 +12,13 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
-from hookbridge.adapters.session_graph import saved, variables
-from hookbridge.adapters.session_graph.saved import Entry
+from hookbridge.adapters.session_graph import saved, session_variables
+from hookbridge.adapters.session_graph.saved import SavedArray
+from hookbridge.ground.protocols import Graph
 
 
 def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
@@ -29,19 +30,21 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     )
 
 
-def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Writes the variables and the one rate that no variable holds."""
     each = _variables(graph)
     values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
     for name, rate in rates.unsaved().items():
-        values[Entry(name, "", name)] = rate.read()
+        values[SavedArray(name, "", name)] = rate.read()
     weight_files.save(path, values, h5=True)
 
 
-def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
+def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Sets what `save` has written; warns of what is not there."""
     wanted = saved.entries_of(_variables(graph))
-    unsaved = {Entry(name, "", name): rate for name, rate in rates.unsaved().items()}
+    unsaved = {
+        SavedArray(name, "", name): rate for name, rate in rates.unsaved().items()
+    }
     values = weight_files.load(path, [*wanted, *unsaved], lenient=True)
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
@@ -57,7 +60,7 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Any) -> None:
             rate.set(values[entry])
 
 
-def _variables(graph: Any) -> list[Any]:
+def _variables(graph: Graph) -> list[Any]:
     # The step follows from the epoch at which the callback resumes.
     step = tf.compat.v1.train.get_global_step(graph)
-    return [v for v in variables.saved_variables(graph) if v is not step]
+    return [v for v in session_variables.saved_variables(graph) if v is not step]

@@ -16,15 +16,16 @@ from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.protocols import KerasModel
 
 
-def keras_of(model: Any) -> Any:
+def keras_of(model: KerasModel) -> Any:
     """The Keras module that a model belongs to, or None if it is no Keras model."""
     keras = kinds.keras_behind(model)
     return keras if keras is not None and isinstance(model, keras.Model) else None
 
 
-def check(model: Any) -> None:
+def check(model: KerasModel) -> None:
     """Refuses what cannot be the model of a graph."""
     keras = keras_of(model)
     if keras is None:
@@ -67,6 +68,7 @@ class Clone:
         return self._reason or ""
 
     def _make(self) -> None:
+        """Clones the user's model on the session's variables, or notes why not."""
         if self._reason is not None:
             return
         self._reason = ""
@@ -116,7 +118,7 @@ class Clone:
         return self.model is not None
 
 
-def need(clone: Clone | None, what: str) -> Clone:
+def require_clone(clone: Clone | None, what: str) -> Clone:
     """The clone, for an attribute of the model that only a Keras model has."""
     if clone:
         return clone

@@ -67,6 +67,12 @@ class Link:
         self.classes: EagerClasses = EagerClasses()
         self.run: Any = None  # a weak reference to the run, which the run itself sets
 
+    def note_stop(self) -> None:
+        """`stop_training` was set."""
+        run = self.run and self.run()
+        if run is not None:
+            run.note_stop()
+
     @contextlib.contextmanager
     def event(self) -> Iterator[None]:
         """Around an event: callbacks read and set the session's present values."""

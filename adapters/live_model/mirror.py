@@ -12,7 +12,7 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.ground import compat
 
 
-def eager_variable(value: Any, name: str, dtype: Any = None) -> Any:
+def eager_variable(value: object, name: str, dtype: Any = None) -> Any:
     """A new eager variable, whatever graph is the default one."""
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
@@ -63,7 +63,7 @@ class Mirror(watched.Keeper):
         """How much memory its value takes."""
         return math.prod(self.shape) * int(self.variable.dtype.base_dtype.size)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Sets the session's value; call it in eager mode."""
         self._value = tf.constant(value, self._inner.dtype)
         if self.is_watched:
@@ -97,7 +97,7 @@ class Mirror(watched.Keeper):
             return None
         return now
 
-    def _put(self, value: Any) -> None:
+    def _put(self, value: object) -> None:
         tf.raw_ops.AssignVariableOp(
             resource=compat.variable_handle(self._inner), value=value
         )

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 
 _MOST_BYTES = 2**25  # read in one run
@@ -28,7 +28,7 @@ class Mirrors:
 
     def __init__(self, session: Callable[[], Any]) -> None:
         self._session = session
-        self._each: dict[int, Mirror] = {}
+        self._by_variable: dict[int, Mirror] = {}
         self._provide: Callable[[], None] | None = None
         self._events = 0  # open events: a validation's may be nested in another
         self._now = 0  # the event's number; a mirror with another stamp is older
@@ -55,13 +55,13 @@ class Mirrors:
     def adopt(self, variable: Any, eager: Any) -> None:
         """Uses an eager variable that exists already as the mirror of `variable`."""
         with compat.private("eager_mode")():
-            mirror = self._each[id(variable)] = Mirror(variable, eager, self)
+            mirror = self._by_variable[id(variable)] = Mirror(variable, eager, self)
             if not mirror.is_watched:
                 self._captured[id(mirror)] = mirror
 
     def has(self, eager: Any) -> bool:
         """Whether an eager variable is one of the mirrors."""
-        return any(eager is mirror.eager for mirror in self._each.values())
+        return any(eager is mirror.eager for mirror in self._by_variable.values())
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
         """Mirrors of several graph variables; their next use reads the session."""
@@ -85,16 +85,17 @@ class Mirrors:
         self._pull(mirrors)
 
     def _mirrors(self, variables: Sequence[Any]) -> list[Mirror]:
+        """The mirrors of variables; those that nobody has asked for are made now."""
         provide, self._provide = self._provide, None
         if provide is not None:
             provide()
         for variable in variables:
-            if id(variable) not in self._each:
+            if id(variable) not in self._by_variable:
                 dtype = variable.dtype.base_dtype
                 shape = [d or 0 for d in variable.shape.as_list()]
                 blank = np.zeros(shape, dtype.as_numpy_dtype)
                 self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
-        return [self._each[id(v)] for v in variables]
+        return [self._by_variable[id(v)] for v in variables]
 
     def begin_event(self) -> None:
         """From here on each mirror takes the session's value when it is used."""
@@ -121,7 +122,9 @@ class Mirrors:
     def expire(self, variables: Iterable[Any]) -> None:
         """Notes that the session's values were set directly, past their mirrors."""
         keys = map(id, variables)
-        self._make_stale([self._each[key] for key in keys if key in self._each])
+        self._make_stale(
+            [self._by_variable[key] for key in keys if key in self._by_variable]
+        )
 
     def push(self) -> None:
         """Writes values that were assigned to mirrors to the session."""
@@ -195,13 +198,13 @@ class Mirrors:
         if not self._events and key in self.touched:
             self.push()  # reading the session would overwrite what was assigned
         if self._is_stale(mirror):
-            self._pull(self._wanted_with(mirror))
+            self._pull(self._batch_for(mirror))
         self.touched[key] = self._used[key] = mirror
         if not tf.executing_eagerly():
             own = self._is_own_call
             (self._captured_by_clone if own else self._captured)[key] = mirror
 
-    def _wanted_with(self, mirror: Mirror) -> Collection[Mirror]:
+    def _batch_for(self, mirror: Mirror) -> Collection[Mirror]:
         """The mirrors to read together with this one: a run for each would cost more.
 
         They are the mirrors that the last event used. A mirror that was not expected is
@@ -213,7 +216,7 @@ class Mirrors:
             return [mirror]
         if id(mirror) in self._expected:
             return self._expected.values()
-        return self._each.values() if self._used else [mirror]
+        return self._by_variable.values() if self._used else [mirror]
 
     def _is_stale(self, mirror: Mirror) -> bool:
         # Between events steps may run unseen.

@@ -9,14 +9,15 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.live_model.clone import Clone, need
+from hookbridge.adapters.live_model.clone import Clone, require_clone
 from hookbridge.adapters.live_model.counters import LiveCounters
-from hookbridge.adapters.live_model.files import ModelFiles
 from hookbridge.adapters.live_model.link import Link
+from hookbridge.adapters.live_model.model_files import ModelFiles
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 
 class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
@@ -30,7 +31,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
     # Attributes are not tracked: `_trackable_children` lists the session's variables.
     _self_setattr_tracking = False
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name == "optimizer" and name in self.__dict__:
             raise errors.LiveModelError(
                 "`model.optimizer` was set, but this callback runs in a session loop "
@@ -38,6 +39,8 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
                 "`learning_rate`, or build a graph with the other optimizer.",
                 see="model in a session",
             )
+        if name == "stop_training" and value:
+            self.live_link.note_stop()
         # The `__setattr__` of a trackable object skips a value that `getattr` returns
         # already. Each read of `stop_training` would then go to the clone, which costs
         # work for every weight.
@@ -57,7 +60,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         counters: LiveCounters,
         clone: Clone | None,
         metrics: Sequence[str],
-        graph: Any,
+        graph: Graph,
         evaluate: Callable[[], Mapping[str, float]] | None,
         backups: frozenset[str] = frozenset(),
     ) -> None:
@@ -105,18 +108,22 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with compat.private("eager_mode")():
-            return need(self._live_clone, "__call__").filled()(*args, **kwargs)
+            return require_clone(self._live_clone, "__call__").filled()(*args, **kwargs)
 
     @classmethod
     def from_config(cls, config: Any) -> Any:
         """Called by `clone_model` where there is no Keras model to clone."""
-        return need(None, "from_config")
+        return require_clone(None, "from_config")
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
         with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
-            return need(self._live_clone, "predict").filled().predict(*args, **kwargs)
+            return (
+                require_clone(self._live_clone, "predict")
+                .filled()
+                .predict(*args, **kwargs)
+            )
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs `validation=` and returns its metrics.
@@ -126,7 +133,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         single metric comes as a number, as in Keras.
         """
         if args or "x" in kwargs:
-            clone = need(self._live_clone, "evaluate")
+            clone = require_clone(self._live_clone, "evaluate")
             if clone.model.compiled_loss is None:
                 raise errors.LiveModelError(
                     "`model.evaluate` was called with data, but this callback runs in "
@@ -165,7 +172,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def reset_states(self) -> None:
         """Sets the states of stateful recurrent layers to zero, in the session."""
-        clone = need(self._live_clone, "reset_states")
+        clone = require_clone(self._live_clone, "reset_states")
         clone.filled().reset_states()
         zeros = [(v, np.zeros(v.shape.as_list())) for v in clone.states()]
         session_variables.write(self._live_weights.session(), zeros)
@@ -248,13 +255,14 @@ class _GraphHolder:
     # TensorBoard only checks that it exists.
     function_spec = "session graph"
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._concrete_variable_creation_fn = self
         self._concrete_stateful_fn = self
 
 
 def _offered() -> list[str]:
+    """The names that a callback may use of its model, for errors about others."""
     return sorted(
         name
         for name in (

@@ -14,7 +14,7 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.session_graph.optimizers import Optimizer, optimizer_of
+from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
 
 
@@ -64,7 +64,7 @@ class LiveOptimizer:
             ]
         self._is_made = True
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         is_own = "_is_made" not in self.__dict__ or name in self.__dict__
         if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
@@ -125,7 +125,7 @@ class LiveOptimizer:
         return self._rate().variable
 
     @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
+    def learning_rate(self, value: object) -> None:
         if callable(value) and not hasattr(value, "numpy"):
             raise errors.LiveModelError(
                 "hookbridge cannot replace the learning rate of a running graph by a "
@@ -195,7 +195,7 @@ class LiveOptimizer:
         )
 
 
-def _shortest(value: Any) -> float:
+def _shortest(value: object) -> float:
     """The shortest number: 0.01 for the float32 that is 0.009999999776482582."""
     return float(str(np.asarray(value)[()]))
 
@@ -232,6 +232,7 @@ def _schedule_class() -> Any:
 
 
 def _way_out(name: str) -> str:
+    """What to do instead of assigning a hyperparameter that no variable holds."""
     if name == "iterations":
         return (
             "Assign the global step in the session "

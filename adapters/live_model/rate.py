@@ -12,7 +12,11 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.session_graph import learning_rate, ops, variables
+from hookbridge.adapters.session_graph import (
+    graph_ops,
+    learning_rate,
+    session_variables,
+)
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
 
@@ -113,6 +117,7 @@ class LiveRate(watched.Keeper):
         return self._computed({})
 
     def _computed(self, feeds: dict[Any, Any]) -> Any:
+        """The value of a rate that the graph computes, from a run outside a step."""
         rate = self.rate
         try:
             return np.asarray(self._session().run(rate.tensor, feeds))
@@ -128,7 +133,7 @@ class LiveRate(watched.Keeper):
         if self._waiting is not None:
             return self._waiting
         if self.rate.kind == "variable":
-            initial = ops.constant_value(self.rate.variable.initializer.inputs[1])
+            initial = graph_ops.constant_value(self.rate.variable.initializer.inputs[1])
             if initial is not None:
                 return initial
         return np.full((), np.nan, self._dtype)  # not known yet
@@ -156,7 +161,7 @@ class LiveRate(watched.Keeper):
     def _pull(self) -> None:
         self._show(self.read())
 
-    def _show(self, value: Any) -> None:
+    def _show(self, value: object) -> None:
         self._is_stale = False
         self._known = value
         if self.mirror is not None:
@@ -191,7 +196,7 @@ class LiveRate(watched.Keeper):
         else:
             self.set(value)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Sets the learning rate from the next step on.
 
         Without a session yet, the value of a variable waits for a `push` with one. A
@@ -224,7 +229,7 @@ class LiveRate(watched.Keeper):
         if self._undo is None:
             self._undo = self._back_to_now()
         if rate.kind == "variable":
-            variables.write(self._session(), [(rate.variable, value)])
+            session_variables.write(self._session(), [(rate.variable, value)])
             self.feeds.assigned[rate.tensor] = rate.variable
         else:
             self.feeds[rate.tensor] = value
@@ -234,7 +239,7 @@ class LiveRate(watched.Keeper):
         tensor, session = self.rate.tensor, self._session()
         if self.rate.kind == "variable":
             pairs = [(self.rate.variable, session.run(tensor))]
-            return lambda: variables.write(session, pairs)
+            return lambda: session_variables.write(session, pairs)
         if tensor not in self.feeds:
             return lambda: self.feeds.pop(tensor, None)
         value = self.feeds[tensor]
@@ -245,7 +250,7 @@ class LiveRate(watched.Keeper):
         self._undo = None
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: the epoch had no step."""
+        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

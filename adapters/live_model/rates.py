@@ -10,8 +10,9 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
-from hookbridge.adapters.session_graph import saved, variables
+from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.ground.protocols import Session
 
 
 class LiveRates:
@@ -47,7 +48,7 @@ class LiveRates:
         for rate in self.each:
             rate.feeds = self.feeds
 
-    def join(self, session: Any) -> OverriddenRates:
+    def join(self, session: Session) -> OverriddenRates:
         """Shares the overridden rates with all callbacks of a session."""
         before = self.feeds
         self.feeds = _of_session.setdefault(session, OverriddenRates())
@@ -57,7 +58,7 @@ class LiveRates:
         self._share()
         return self.feeds
 
-    def fed_by_loop(self, value: Any) -> None:
+    def fed_by_loop(self, value: object) -> None:
         """Notes what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 
@@ -89,14 +90,16 @@ class LiveRates:
             rate.begin_epoch()
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: the epoch had no step."""
+        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
         for rate in self.each:
             rate.undo_epoch()
 
     def state(self) -> dict[str, float]:
         """The rates that callbacks have set and that no checkpoint holds."""
         unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
-        now = dict(zip(unsaved, variables.read(self._session(), unsaved), strict=True))
+        now = dict(
+            zip(unsaved, session_variables.read(self._session(), unsaved), strict=True)
+        )
         return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:

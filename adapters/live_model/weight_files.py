@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_graph.saved import Entry
+from hookbridge.adapters.session_graph.saved import SavedArray
 from hookbridge.ground.whole_files import replacing
 
 _H5 = (".h5", ".keras", ".hdf5")
@@ -68,7 +68,7 @@ def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
 
 
 def save(
-    path: str, weights: Mapping[Entry, Any], overwrite: bool = True, *, h5: bool
+    path: str, weights: Mapping[SavedArray, Any], overwrite: bool = True, *, h5: bool
 ) -> None:
     """Writes weights by name.
 
@@ -93,8 +93,8 @@ def save(
 
 
 def load(
-    path: str, entries: Collection[Entry], *, lenient: bool = False
-) -> dict[Entry, Any]:
+    path: str, entries: Collection[SavedArray], *, lenient: bool = False
+) -> dict[SavedArray, Any]:
     """Reads weights by name."""
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
@@ -116,6 +116,7 @@ def load(
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
+    """Writes weights in the form of Keras 2, one group for each layer."""
     layers: dict[str, dict[str, Any]] = {}
     for name, value in weights.items():
         scope, _, last = name.rpartition("/")
@@ -157,7 +158,7 @@ def _load_h5(path: str) -> dict[str, Any]:
     return arrays
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

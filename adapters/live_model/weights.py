@@ -8,8 +8,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors
-from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.ground import compat
 
 
@@ -106,7 +105,7 @@ class LiveWeights:
         self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
 
-    def entries(self) -> dict[saved.Entry, Any]:
+    def entries(self) -> dict[saved.SavedArray, Any]:
         """All values, as a checkpoint has them."""
         return dict(
             zip(map(saved.entry_of, self.all), self.read(self.all), strict=True)

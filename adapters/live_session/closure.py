@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_session.imported_ops import ONE_SHOT
+from hookbridge.ground.protocols import Graph
 
 # Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(
@@ -22,7 +23,7 @@ READ_OPS = frozenset(
 class Closure:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
-    def __init__(self, graph: Any, roots: Sequence[Any], fed: frozenset[str]) -> None:
+    def __init__(self, graph: Graph, roots: Sequence[Any], fed: frozenset[str]) -> None:
         handles, step_ops = graph.handles.keys(), graph.step_tensors.keys()
         step_op_name = graph.step_op.name
         ops = _reached(roots, fed, graph.self_assigns)

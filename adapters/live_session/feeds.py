@@ -10,6 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.protocols import Graph
 
 
 def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
@@ -25,7 +26,7 @@ def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
         raise kind(f"Cannot interpret feed_dict key as Tensor: {e}") from e
 
 
-def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
+def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
     """The array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise errors.RunArgumentsError(
@@ -51,7 +52,7 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: Any) -> Any:
     return array
 
 
-def mapper_of(graph: Any, fetches: Any) -> Any:
+def mapper_of(graph: Graph, fetches: Any) -> Any:
     """TensorFlow's mapper of a structure of fetches."""
     try:
         with graph.as_default():

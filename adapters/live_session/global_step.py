@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.variables import ModelVariable, as_int
+from hookbridge.adapters.live_session.live_variables import ModelVariable, as_int
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 

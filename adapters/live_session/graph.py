@@ -14,8 +14,8 @@ from hookbridge.adapters.live_session.graph_variables import (
     DefaultSaver,
     GraphVariables,
 )
+from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.live_session.step_names import StepNames, StepTensor
-from hookbridge.adapters.live_session.variables import ModelVariable
 from hookbridge.ground import compat
 
 v1 = tf.compat.v1

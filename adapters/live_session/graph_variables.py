@@ -15,8 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.variables import ModelVariable, components
+from hookbridge.adapters.live_session.live_variables import ModelVariable, components
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 v1 = tf.compat.v1
 
@@ -35,7 +36,7 @@ _PARTS = ("", _READ, _VALUE, _ASSIGN, _INITIALIZED)
 class GraphVariables:
     """The variables of one live graph."""
 
-    def __init__(self, graph: Any, variables: Sequence[ModelVariable]) -> None:
+    def __init__(self, graph: Graph, variables: Sequence[ModelVariable]) -> None:
         self._graph = graph
         # `unique_name` reserves the names, so no other op can take them.
         self._known = {graph.unique_name(v.name): v for v in variables}
@@ -178,7 +179,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     without them; they are made when somebody looks for one, as `restore` does.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._scope = graph.unique_name("save")
         self._has_ops = False
         super().__init__(
@@ -211,7 +212,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             return None
         return str(feed_dict[names.filename_tensor_name])
 
-    def make_op(self, graph: Any, op_name: str) -> bool:
+    def make_op(self, graph: Graph, op_name: str) -> bool:
         """Makes the ops if one of them may have that name; returns whether it did."""
         if self._has_ops or not op_name.startswith(f"{self._scope}/"):
             return False

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 v1 = tf.compat.v1
 _COUNTER = itertools.count()
@@ -28,7 +29,7 @@ def compiled(function: Callable[..., Any], **options: object) -> Any:
 
 
 def _graph_def(
-    graph: Any, ops: Sequence[Any], resources: SessionResources
+    graph: Graph, ops: Sequence[Any], resources: SessionResources
 ) -> tuple[Any, bool]:
     """The GraphDef of `ops` alone, and whether they have resources of a session."""
     result = v1.GraphDef()
@@ -59,7 +60,7 @@ class ImportedOps:
 
     def __init__(
         self,
-        graph: Any,
+        graph: Graph,
         ops: Sequence[Any],
         outputs: Iterable[str],
         resources: SessionResources,
@@ -108,7 +109,7 @@ class ImportedOps:
 class SessionResources:
     """The resources of one live session."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._container = f"hookbridge{next(_COUNTER)}"
         self._named: set[str] = set()

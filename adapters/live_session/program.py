@@ -21,6 +21,7 @@ from hookbridge.adapters.live_session.imported_ops import (
     SessionResources,
     compiled,
 )
+from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -29,7 +30,7 @@ class SessionProgram:
 
     def __init__(
         self,
-        graph: Any,
+        graph: Graph,
         fetches: Sequence[Any],
         feeds: Sequence[Any],
         resources: SessionResources,

@@ -13,9 +13,9 @@ from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Logs
+from hookbridge.ground.tf_config import ClusterConfig
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()

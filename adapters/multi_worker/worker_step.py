@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.native_step import NativeStep
 from hookbridge.adapters.fit_loop.step_function import StepFunction
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.roles import given_role
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.host import StepPart

@@ -4,5 +4,5 @@ Steps are scheduled ahead; their events are delivered late and in order. Read in
 order: `cluster_host`, `cluster_step`, `event_queue` (which event comes when),
 `scheduler`, `scheduled_step`, `steps_in_flight` and `step_values` (a scheduled step and
 its results), `cluster_session`; then `deferred_callback` (for callbacks that plain
-Keras refuses here), `refusals`, `keras_calls` and `exit`.
+Keras refuses here), `ps_refusals`, `keras_calls` and `exit`.
 """

@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
+from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.adapters.parameter_server.cluster_step import ClusterStep
 from hookbridge.adapters.parameter_server.step_values import to_python
@@ -48,10 +48,10 @@ class DeferredCallback(ForeignCallback):
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
-    def set_model(self, model: KerasModel) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         """Called by Keras before it asks which callbacks take logs as tensors."""
-        if model is not None and refusals.uses_parameter_servers(model):
-            refusals.check_member(model, self.guest)
+        if model is not None and ps_refusals.uses_parameter_servers(model):
+            ps_refusals.check_member(model, self.guest)
             run = HookedLoop.join(model, cluster_host)
             step = run.host.step
             assert isinstance(step, ClusterStep)

@@ -13,6 +13,7 @@ from hookbridge.adapters.parameter_server.step_values import (
     StepLogs,
     StepValue,
 )
+from hookbridge.ground.protocols import Logs
 
 LEAST_DEFAULT_LAG = 30
 
@@ -72,7 +73,7 @@ class EventQueue:
             self._latest = value
             self._scheduled += 1
 
-    def add(self, value: Any, event: Callable[[], None]) -> None:
+    def add(self, value: object, event: Callable[[], None]) -> None:
         """Queues an event of the step scheduled last."""
         self._events.append(_Event(self._scheduled, value, event))
 
@@ -114,7 +115,7 @@ class EventQueue:
         else:
             event()
 
-    def after_batch(self, logs: Any, event: Callable[[Any], None]) -> None:
+    def after_batch(self, logs: Logs, event: Callable[[Any], None]) -> None:
         """Delivers the end of a batch in its turn, with logs for a callback."""
         self.note_scheduled(logs)
         entry = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)

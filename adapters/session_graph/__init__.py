@@ -1,6 +1,6 @@
 """What a graph tells of its steps, loss, metrics, learning rate and variables.
 
-Read `ops`, `steps` with `movers`, `step_counter`; then `logs`, `eval_logs`,
-`estimator_stack`, `fetches` with `data_pulls`; then `optimizers`,
-`learning_rate`, `variables` and `saved`.
+Read `graph_ops`, `steps` with `step_movers`, `step_counter`; then `log_sources`,
+`eval_log_sources`, `estimator_stack`, `fetches` with `data_pulls`; then
+`graph_optimizers`, `learning_rate`, `session_variables` and `saved`.
 """

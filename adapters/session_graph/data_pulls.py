@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.steps import Step
+from hookbridge.ground.protocols import Graph
 
 # Ops that have an iterator's handle as input and take no data from it.
 _HARMLESS = (
@@ -102,7 +103,9 @@ def _refuse(source: LogSource, op: Any) -> None:
     )
 
 
-def fed_placeholders(graph: Any, feed_dict: Mapping[Any, Any] | None) -> frozenset[Any]:
+def fed_placeholders(
+    graph: Graph, feed_dict: Mapping[Any, Any] | None
+) -> frozenset[Any]:
     """The placeholders that a loop feeds in a run."""
     ops = set()
     for key in feed_dict or {}:

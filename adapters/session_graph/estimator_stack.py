@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import COMPOSITES, dense_parts
 
 
-class Evaluation(NamedTuple):
+class EvalMetrics(NamedTuple):
     """The metrics of an evaluation, and the op that updates them."""
 
     values: dict[str, Any]  # `{name: tensor}` of `eval_metric_ops`, `"loss"` included
     update: Any  # the op that updates all of them
 
 
-def training_spec(graph: Any) -> Any:
+def training_spec(graph: Graph) -> Any:
     """The `EstimatorSpec` whose training session is being made, or None."""
     names = compat.running_locals("estimator_train")
     spec = None if names is None else names["estimator_spec"]
@@ -32,13 +33,13 @@ def training_spec(graph: Any) -> Any:
     return spec if is_of_graph else None
 
 
-def scaffold_saver(graph: Any) -> Any:
+def scaffold_saver(graph: Graph) -> Any:
     """The saver that the `model_fn` gave to the `Scaffold` of its training, or None."""
     spec = training_spec(graph)
     return None if spec is None else getattr(spec.scaffold, "saver", None)
 
 
-def collect_saver(graph: Any) -> None:
+def collect_saver(graph: Graph) -> None:
     """Puts the Scaffold's saver into `SAVERS`, where others look for it."""
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
@@ -62,7 +63,7 @@ def input_names() -> dict[str, str]:
     return names
 
 
-def evaluation(graph: Any) -> Evaluation | None:
+def evaluation(graph: Graph) -> EvalMetrics | None:
     """The metrics of the evaluation whose session is being made, or None."""
     names = compat.running_locals("evaluate_once")
     if names is None:
@@ -75,7 +76,7 @@ def evaluation(graph: Any) -> Evaluation | None:
         for name, value in final.items()
         if name != "global_step" and getattr(value, "graph", None) is graph
     }
-    return Evaluation(metrics, updates[0]) if metrics else None
+    return EvalMetrics(metrics, updates[0]) if metrics else None
 
 
 def checkpoint_dir() -> str | None:

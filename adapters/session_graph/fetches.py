@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
-from hookbridge.adapters.session_graph.logs import SIZE, LogSource
+from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.ground.structures import RecentlyUsed
@@ -139,6 +139,7 @@ class FetchPlan:
         return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
 
     def _make(self, step: Step, counted: bool, fed: frozenset[Any]) -> StepFetch:
+        """The fetches of a step: numbers in one vector, the counter if it is read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
         others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]

@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.session_graph import graph_ops, log_sources, session_variables
+from hookbridge.ground.protocols import Graph
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
@@ -35,7 +34,7 @@ class LearningRate(NamedTuple):
     steps: tuple[Any, ...] = ()  # what a schedule reads of the global step
 
 
-def find(graph: Any, choice: Any = None) -> list[LearningRate]:
+def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
     """The learning rates of a graph, one for each optimizer, empty if none is found."""
     # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
     # their origin. A user may name it (`given`).
@@ -53,7 +52,8 @@ def find(graph: Any, choice: Any = None) -> list[LearningRate]:
     return list(rates.values())
 
 
-def _given(graph: Any, choice: Any) -> LearningRate:
+def _given(graph: Graph, choice: Any) -> LearningRate:
+    """The rate that a user has named; refuses what is no floating-point scalar."""
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
@@ -78,14 +78,14 @@ def _rate_input(op: Any) -> Any:
     return None
 
 
-def classify(tensor: Any, graph: Any) -> LearningRate:
+def classify(tensor: Any, graph: Graph) -> LearningRate:
     """Where a learning-rate tensor comes from, looking through casts and reads."""
     origin = tensor
     while origin.op.type in _PASSES and origin.op.inputs:
         origin = origin.op.inputs[0]
     kind = origin.op.type
     if kind in ("VarHandleOp", "VariableV2", "Variable"):
-        for variable in variables.all_variables(graph):
+        for variable in session_variables.all_variables(graph):
             if graph_ops.handle_op(variable) is origin.op:
                 return LearningRate(
                     graph.as_graph_element(variable), "variable", variable
@@ -95,7 +95,7 @@ def classify(tensor: Any, graph: Any) -> LearningRate:
     return LearningRate(tensor, "schedule", steps=_reads_of_step(tensor, graph))
 
 
-def _reads_of_step(tensor: Any, graph: Any) -> tuple[Any, ...]:
+def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
     """The tensors through which the global step reaches another tensor."""
     counter = tf.compat.v1.train.get_global_step(graph)
     if counter is None:
@@ -135,12 +135,12 @@ def _static(tensor: Any) -> Any:
     return graph_ops.constant_value(tensor)
 
 
-def _by_name(graph: Any) -> list[LearningRate]:
+def _by_name(graph: Graph) -> list[LearningRate]:
     """Learning rates of optimizers without own update ops (those of Keras >= 2.11)."""
     # TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
     rates = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)
-        for variable in variables.all_variables(graph)
+        for variable in session_variables.all_variables(graph)
         if _NAMES.search(variable.op.name) and variable.shape.rank == 0
     ]
     if rates:

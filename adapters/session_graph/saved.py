@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph import variables as graph_variables
+from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Graph
 
 
-class Entry(NamedTuple):
+class SavedArray(NamedTuple):
     """One array of a checkpoint, or a slice of one.
 
     A partitioned variable `w` is several variables in its graph (`w/part_0`,
@@ -35,39 +35,41 @@ class Entry(NamedTuple):
         return array
 
 
-def entry_of(variable: Any) -> Entry:
+def entry_of(variable: Any) -> SavedArray:
     """Where a `Saver` keeps a variable of a graph."""
     own, info = variable.op.name, variable._save_slice_info
-    return Entry(info.full_name, info.spec, own) if info else Entry(own, "", own)
+    return (
+        SavedArray(info.full_name, info.spec, own) if info else SavedArray(own, "", own)
+    )
 
 
-def entries_of(variables: Iterable[Any]) -> dict[Entry, Any]:
+def entries_of(variables: Iterable[Any]) -> dict[SavedArray, Any]:
     """`{entry: variable}`."""
     return {entry_of(variable): variable for variable in variables}
 
 
-def entries_of_graph(graph: Any) -> dict[Entry, Any]:
+def entries_of_graph(graph: Graph) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
-    entries = entries_of(graph_variables.saved_variables(graph))
+    entries = entries_of(session_variables.saved_variables(graph))
     # Such as tables that training changes.
     for saveable in graph.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS):
         for spec in saveable.specs:
-            entries[Entry(spec.name, spec.slice_spec, spec.name)] = spec.tensor
+            entries[SavedArray(spec.name, spec.slice_spec, spec.name)] = spec.tensor
     return entries
 
 
-def entries_of_saver(saver: Any, graph: Any) -> dict[Entry, Any]:
+def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what a saver writes."""
     # A saver may have names of its own: in an object-based checkpoint of Keras they are
     # paths in the model.
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
-    entries: dict[Entry, Any] = {}
+    entries: dict[SavedArray, Any] = {}
     for op in graph_ops.ancestors([save]):
         if op.type == "SaveV2":
             texts = (graph_ops.constant_value(i) for i in op.inputs[1:3])
             names, slices = ([t.decode() for t in text] for text in texts)
             for name, part, tensor in zip(names, slices, op.inputs[3:], strict=True):
-                entries[Entry(name, part, name)] = tensor
+                entries[SavedArray(name, part, name)] = tensor
     return entries
 
 
@@ -80,7 +82,7 @@ def is_saved(variable: Any) -> bool:
     return graph_ops.handle_op(variable) in graph_ops.ancestors(saves)
 
 
-def write(prefix: str, values: Mapping[Entry, Any]) -> str:
+def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
     """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores."""
     entries = sorted(values)
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
@@ -93,7 +95,7 @@ def write(prefix: str, values: Mapping[Entry, Any]) -> str:
     return prefix
 
 
-def read(prefix: str, entries: Collection[Entry]) -> dict[Entry, Any]:
+def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:
     """The arrays of those entries that a checkpoint has."""
     reader = tf.train.load_checkpoint(prefix)
     arrays = {

@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import RunContext, Session
 
 
 class StepCounter:
@@ -29,7 +30,7 @@ class StepCounter:
         # sees, or one that failed.
         self.stale: bool = False
 
-    def bind(self, session: Any, member: Any) -> None:
+    def bind(self, session: Session, member: Any) -> None:
         """Follows a session; `member` is a key in the fetches of the loop's steps."""
         self._member = member
         if session is not self._session:
@@ -39,17 +40,13 @@ class StepCounter:
             self.exact = watched and here and len(self._steps.movers) == 1
         self.stale = False
 
-    def read(self, session: Any) -> int:
+    def read(self, session: Session) -> int:
         """The global step of the session."""
         self.stale = False
         return int(session.run(self.variable))
 
-    def after(
-        self, before: int, adds: int | None, count: int | None, run_context: Any
-    ) -> int:
-        """The global step after a step; `adds` and `count` are None if not known."""
-        if adds is not None and not self.stale:
-            return before + adds
+    def after(self, before: int, count: int | None, run_context: RunContext) -> int:
+        """The global step after a step that fetched it as `count`, or did not: None."""
         if count is not None:
             self.stale = False
             return count
@@ -57,7 +54,7 @@ class StepCounter:
             return self.read(run_context.session)
         return before + 1
 
-    def confirmed(self, counted: int, run_context: Any) -> int:
+    def confirmed(self, counted: int, run_context: RunContext) -> int:
         """Reads the global step; stops counting if it differs from `counted`."""
         step = self.read(run_context.session)
         if step != counted:
@@ -120,7 +117,7 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     return InstanceMethods(session, methods).install()
 
 
-def _below(session: Any, name: str) -> Any:
+def _below(session: Session, name: str) -> Any:
     """A function that returns the method as it would be without the watch."""
     covered = getattr(session, "__dict__", {}).get(name)
     if covered is not None:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import movers as step_movers
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import graph_ops, step_movers
+from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -36,7 +36,7 @@ class Step:
         self.adds: int | None = adds  # to the counter, if the graph alone tells it
 
 
-class Run(NamedTuple):
+class RunKind(NamedTuple):
     """What a run of certain fetches is."""
 
     step: Step | None  # a training step, or an eval step
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 class StepGraph:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
-    def __init__(self, graph: Any, counter: Any) -> None:
+    def __init__(self, graph: Graph, counter: Any) -> None:
         self.graph = graph
         ops = graph.get_operations()
         self._writers: list[Any] = []
@@ -81,19 +81,19 @@ class StepGraph:
         # variables.
         return self.run_of(fetches).writes
 
-    def run_of(self, fetches: Any) -> Run:
+    def run_of(self, fetches: Any) -> RunKind:
         """What a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
         except UnknownStructureError:
             key = tuple(map(id, graph_ops.leaves(fetches)))
-        run: Run | None = self._known.get(key)
+        run: RunKind | None = self._known.get(key)
         if run is None:
             reached = graph_ops.ancestors(self.operations(fetches))
             writes = not reached.isdisjoint([*self._writers, *self.pushes])
             step = self._step(reached)
             updates = step is None and not reached.isdisjoint(self.updates)
-            run = Run(step, Step(None, reached) if updates else None, writes)
+            run = RunKind(step, Step(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
             held = copy_structure(fetches), list(graph_ops.leaves(fetches))
             self._known.add(key, run, keep=held)
@@ -104,6 +104,7 @@ class StepGraph:
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
     def _step(self, reached: frozenset[Any]) -> Step | None:
+        """The step that ops make, by what moves the counter; None if they make none."""
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.
@@ -147,7 +148,7 @@ class StepGraph:
         )
 
 
-def steps_of(graph: Any) -> StepGraph | None:
+def steps_of(graph: Graph) -> StepGraph | None:
     """The steps of a graph that trains or evaluates; None if it does neither."""
     eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
     if eval_steps:

@@ -7,7 +7,7 @@ evaluation they get their model, and what they derived from it, back.
 
 from __future__ import annotations
 
-from typing import Any
+from hookbridge.ground.protocols import Callback
 
 _MISSING = object()
 
@@ -19,7 +19,7 @@ class BorrowedCallback:
     writers of TensorBoard.
     """
 
-    def __init__(self, callback: Any) -> None:
+    def __init__(self, callback: Callback) -> None:
         self._callback = callback
         self._before = dict(vars(callback))
         self._changed: list[str] = []

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import paths
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.session_graph.learning_rate import LearningRate

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.kinds import Flavour
-from hookbridge.adapters.guests.record import Guest
 from hookbridge.adapters.live_model import backup, clone
 from hookbridge.ground.arguments import (
     positive,
@@ -18,6 +18,7 @@ from hookbridge.ground.arguments import (
     string_mapping,
     without_arguments,
 )
+from hookbridge.ground.protocols import Graph, KerasModel
 
 # How the length of an epoch is given: in Python, and on a command line.
 _BY_ARGUMENT = "`as_hooks(..., steps_per_epoch=<examples // batch size>)`"
@@ -97,7 +98,7 @@ class SessionConfig:
         """The weights files that have to hold the whole session."""
         return backup.paths(self.callbacks)
 
-    def keras_model(self, graph: Any) -> Any:
+    def keras_model(self, graph: Graph) -> Any:
         """The Keras model of a graph, or None."""
         model = self.model() if _is_provider(self.model) else self.model
         if model is None:
@@ -132,7 +133,7 @@ class SessionConfig:
         return params
 
 
-def _is_provider(model: Any) -> bool:
+def _is_provider(model: KerasModel) -> bool:
     """Whether it is a function that returns the model."""
     is_function = callable(model) and not hasattr(model, "weights")
     if is_function and not inspect.isclass(model):
@@ -157,7 +158,7 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
             )
 
 
-def _check_frequency(value: Any) -> None:
+def _check_frequency(value: object) -> None:
     """Refuses a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         for epoch in value:

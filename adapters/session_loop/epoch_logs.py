@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.session_graph.logs import SIZE, LogSource, MetricValues
+from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.ground.protocols import Session
 from hookbridge.ground.running_mean import RunningMean
 
 
@@ -31,7 +32,7 @@ class EpochLogs:
         """The entries whose means are kept."""
         return self._means.keys()
 
-    def begin_epoch(self, session: Any, state: LoopState | None = None) -> None:
+    def begin_epoch(self, session: Session, state: LoopState | None = None) -> None:
         """Forgets the last epoch; `state` is of an interrupted one that goes on."""
         sums = (state and state.sums) or {}
         for key in self._means:
@@ -40,7 +41,7 @@ class EpochLogs:
         if self._streaming:
             self._streaming.write(session, state.metrics if state else {})
 
-    def reset(self, session: Any) -> None:
+    def reset(self, session: Session) -> None:
         """The means begin anew with the next step of the epoch."""
         # If no step follows, the end of the epoch still reports the means so far.
         now = self.current
@@ -51,11 +52,11 @@ class EpochLogs:
         """Sum and weight of each mean of the epoch so far."""
         return {key: mean.state() for key, mean in self._means.items()}
 
-    def metrics(self, session: Any) -> dict[str, Any]:
+    def metrics(self, session: Session) -> dict[str, Any]:
         """What the streaming metrics hold, by the names of their variables."""
         return self._streaming.read(session)
 
-    def fill(self, session: Any) -> bool:
+    def fill(self, session: Session) -> bool:
         """Fills `current` from what was restored; returns whether there is any."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
         logs = {

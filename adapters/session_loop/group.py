@@ -8,15 +8,16 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import Guest
-from hookbridge.adapters.session_graph import variables
+from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_loop.evaluation import EvaluationRun, PredictionRun
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, PredictionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
+from hookbridge.ground.protocols import Graph
 
 
 class CallbackGroup:
@@ -66,9 +67,9 @@ class CallbackGroup:
             roles.say_skipped(name, member.role)
         return False
 
-    def _new_run(self, graph: Any) -> SessionRun:
+    def _new_run(self, graph: Graph) -> SessionRun:
         config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
-        own = [counter, *variables.all_variables(graph)]
+        own = [counter, *session_variables.all_variables(graph)]
         checks.check_variables(config.callbacks, own)
         steps = steps_of(graph)
         if steps is None:

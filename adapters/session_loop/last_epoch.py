@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph.steps import steps_of
+from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 v1 = tf.compat.v1
 
@@ -43,16 +44,16 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             stop.begin()
         self._runs.append((step, stop))
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         step, _ = self._runs[-1]
         if step is not None and session.run(step) >= self.last_step:
             coord.request_stop()
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         return self._runs[-1][1].before_run(run_context)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         self._runs[-1][1].after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         self._runs.pop()

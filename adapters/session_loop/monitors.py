@@ -9,10 +9,10 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.record import LOSS_ONLY, Guest
+from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.ground.lifecycle.overrides import overrides
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
@@ -91,7 +91,30 @@ def unknown_metric(
     )
 
 
-def check_values(
+class ValueCheck:
+    """Tells once which metrics of a training had no value in its first epoch."""
+
+    def __init__(self, config: SessionConfig, metrics: Sequence[str]) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._start = 0  # the step at which the session began
+        self._is_done = False
+
+    def begin(self, step: int) -> None:
+        """A session begins at a step."""
+        self._start = step
+
+    def look(self, step: int, values: Mapping[str, object]) -> None:
+        """An epoch ends at a step, with the values of `logs`."""
+        # A run between two steps is not missing after a single step.
+        if self._is_done or step <= self._start + 1:
+            return
+        self._is_done = True
+        missing = [key for key in self._metrics if key not in values]
+        _say_missing(self._config, missing, list(values))
+
+
+def _say_missing(
     config: SessionConfig, missing: Sequence[str], present: Sequence[str]
 ) -> None:
     """Says which entries of `logs` had no value in the first epoch."""

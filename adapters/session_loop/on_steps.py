@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import wrapt
 
-from hookbridge.adapters.guests.record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
 from hookbridge.adapters.session_graph.steps import steps_of
+from hookbridge.ground.protocols import RunContext, RunValues
 
 
 class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
@@ -27,7 +28,7 @@ class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     def record(self) -> Guest:  # type: ignore[override]
         return self._self_record
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         graph = run_context.session.graph
         if graph is not self._self_graph:
             self._self_graph, self._self_steps = graph, steps_of(graph)
@@ -36,6 +37,6 @@ class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
         self._self_is_step = steps is None or steps.step_of(fetches) is not None
         return self.guest.before_run(run_context) if self._self_is_step else None
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         if self._self_is_step:
             self.guest.after_run(run_context, run_values)

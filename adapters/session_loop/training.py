@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
 from absl import logging
 
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.outside import OutsideVariables
-from hookbridge.adapters.guests.record import Guest
-from hookbridge.adapters.live_model import rates
-from hookbridge.adapters.live_model.rate import OverriddenRates
-from hookbridge.adapters.session_graph import estimator_stack, learning_rate
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import variables as session_variables
-from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
-from hookbridge.adapters.session_graph.step_counter import StepCounter
+from hookbridge.adapters.session_graph import (
+    estimator_stack,
+    learning_rate,
+    log_sources,
+    session_variables,
+)
 from hookbridge.adapters.session_graph.steps import Step, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import monitors, values
+from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.fed_rates import FedRates
+from hookbridge.adapters.session_loop.session_run import SessionRun
+from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
+from hookbridge.adapters.session_loop.training_stop import TrainingStop
 from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Ending
+from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 
 
 class Phase(enum.Enum):
@@ -44,18 +45,21 @@ _LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 
 
 class TrainRun(SessionRun):
-    """A run on a training graph."""
+    """A run on a training graph.
+
+    `StepReader` knows its steps, `TrainingEpochs` its epochs, `FedRates` the rates that
+    it feeds and `TrainingStop` who ends it. The run calls them in their order.
+    """
 
     def __init__(
-        self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph
+        self, config: SessionConfig, graph: Graph, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
-        self._steps = steps
-        self._counter = StepCounter(counter, steps)
         sources = log_sources.find_sources(
             config.logs, monitors.monitored(config.callbacks), graph
         )
-        self._plan = FetchPlan(counter, sources, steps)
+        self._reader = StepReader(counter, sources, steps)
+        self._counter = self._reader.counter
         self._validation = ValidationRun(self)
         self.metrics: list[str] = [s.key for s in sources if s.key != log_sources.SIZE]
         if "loss" not in self.metrics:
@@ -65,32 +69,26 @@ class TrainRun(SessionRun):
         self.make_model(self.metrics, self._rates, evaluate)
         live_rates = self.model.live_link.rates
         self._epochs = TrainingEpochs(
-            config.steps_per_epoch, sources, live_rates, self.deliver, self._validated
+            config.steps_per_epoch,
+            sources,
+            live_rates,
+            self.deliver,
+            self._validation.logs_after,
+            lambda: self._state.without_effect(),
         )
         self._clock, self._logs = self._epochs.clock, self._epochs.logs
-        # The rates that this group feeds: all overridden ones of the session, or none.
-        self._feeds = live_rates.feeds
-        # The one learning rate, if the loop may feed it.
-        self._fed_rate = learning_rate.placeholder(self._rates)
+        self._values = monitors.ValueCheck(config, self.metrics)
+        self._fed = FedRates(live_rates, self._rates)
+        self._stop = TrainingStop(self.model)
         self._phase = _LOOK
         self._batch = 0  # number of the open batch
         self._now: Step | None = None  # the step that runs
-        self._fetch: StepFetch  # what it fetches
-        # What an update without a step fetches, and the phase before it.
-        self._between: StepFetch | None = None
+        self._counted: CountedSteps
+        # The phase before an update without a step, while that runs.
         self._resume: Phase | None = None
-        self._adds: int | None = None  # by how much it moves the global step, if known
-        # The kind of step that is only counted, since no callback wants its batches.
-        self._plain: Step | None = None
-        self._batch_begin = self._batch_end = True  # whether any are wanted
-        self._start = 0  # the step at which the session began
-        self._checked = False  # whether each entry of `logs` had a value
-        # The rates that were fed, and whether a run has read them.
-        self._fed_rates: dict[str, bool] = {}
         self._without_update = 0  # runs that did not move the global step
-        self._hook_stops = False  # a hook has set `stop_training`, not a callback
-        self._epochs_are_over = False
         self._coord: Any = None
+        self._context: Any = None  # of the last run: hooks behind this one may stop it
         estimator_stack.collect_saver(graph)
         self._state = RunState(
             graph, estimator_stack.checkpoint_dir(), self, self.called
@@ -108,14 +106,10 @@ class TrainRun(SessionRun):
             clone=self.model.live_link.clone,
         )
 
-    def enter(self, member: Any, session: Any, coord: Any) -> None:
+    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
-            self._feeds = self.model.live_link.rates.join(session)
-            self._feeds.feed_from(self._stop_feeding)
+            self._fed.join(session)
         super().enter(member, session, coord)
-
-    def _stop_feeding(self) -> None:
-        self._feeds = OverriddenRates()
 
     @property
     def in_step(self) -> bool:
@@ -126,31 +120,25 @@ class TrainRun(SessionRun):
         """Where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
-    def _validated(self) -> Mapping[str, Any]:
-        """The `val_*` logs at the end of an epoch."""
-        epoch = self._clock.number
-        if not self._validation or not self.validates_here():
-            return {}
-        if not self.config.validates_after(epoch):
-            return {}
-        return values.as_val_logs(self._validation.run())
-
-    def created(self, coord: Any) -> None:
+    def created(self, coord: Coordinator) -> None:
         self._coord = coord
         before = self.step
         self._counter.bind(self.session, self.members[0])
         self._read_step()
         self._phase = _LOOK
         self._now = self._resume = None  # a step that was lost with its session
-        self._start = self.step
+        self._values.begin(self.step)
         if self.started:
             self._go_on(before)
             if self.model.stop_training:
                 coord.request_stop()
             return
         self.started = True
-        self._batch_begin = bool(self.calls["on_train_batch_begin"])
-        self._batch_end = bool(self.calls["on_train_batch_end"])
+        has_batch_events = any(
+            self.calls[event]
+            for event in ("on_train_batch_begin", "on_train_batch_end")
+        )
+        self._counted = CountedSteps(self._counter, has_batch_events=has_batch_events)
         chosen = self._state.choose(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
@@ -164,7 +152,7 @@ class TrainRun(SessionRun):
         over = epochs is not None and self._clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins after its last epoch.
-            self._epochs_are_over = over
+            self._stop.epochs_are_over = over
             coord.request_stop()
         else:
             self._validation.look()
@@ -190,67 +178,53 @@ class TrainRun(SessionRun):
         if self._counter.variable is not None:
             self.step = self._counter.read(self.session)
 
-    def before_step(self, run_context: Any) -> Any:
+    def before_step(self, run_context: RunContext) -> Any:
         self.carry()
-        run = self._steps.run_of(run_context.original_args.fetches)
+        run = self._reader.run_of(run_context.original_args.fetches)
         now = self._now = run.step
         if now is None:
             return self._before_update(run.update, run_context) if run.update else None
-        counter = self._counter
-        follows = self._phase is _FOLLOW and not counter.stale
-        if now is self._plain and follows and counter.exact and not self._feeds:
+        counted = self._counted
+        if (
+            self._phase is _FOLLOW
+            and counted.has_next(now)
+            and not self._fed.values  # or they are fed, and the feeds are checked
+        ):
             self._phase = _OPEN
-            return self._fetch.arguments
-        if self._fed_rate is not None:
-            self._note_feed(run_context)
-        if not follows:
-            self.session = run_context.session
-            self._look()
+            return counted.arguments
+        return self._begin_step(now, run_context)
+
+    def _begin_step(self, now: Step, run_context: RunContext) -> Any:
+        """Reads a step and opens its batch; what it fetches and feeds."""
+        self._fed.note(run_context)
+        self._look(run_context)
         if self._phase is not _WAIT:
             self._batch = max(self.step - self._clock.start, 0)
-            if self._batch_begin:
+            if self.calls["on_train_batch_begin"]:
                 self._phase = _OPEN
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
         feed_dict = run_context.original_args.feed_dict
-        self._fetch, self._adds = self._plan.fetch_of(now, counter, feed_dict)
-        has_batch_events = self._batch_begin or self._batch_end
-        is_plain = self._adds and not has_batch_events and self._plan.is_fixed(now)
-        self._plain = now if is_plain else None
-        return self._with_rates(self._fetch.arguments, now, feed_dict)
+        arguments = self._reader.begin(now, feed_dict)
+        is_same = self._reader.is_same_again(now)
+        self._counted.note(now, arguments, is_same=is_same)
+        return self._fed.added_to(arguments, now, feed_dict)
 
-    def _with_rates(self, arguments: Any, run: Step, feed_dict: Any) -> Any:
-        """The arguments of a run that updates variables, with the rates fed."""
-        if not self._feeds:
-            return arguments
-        rates.check_feeds(self._feeds, feed_dict)
-        for tensor in self._feeds:
-            self._fed_rates[tensor.name] = tensor.op in run.ops or self._fed_rates.get(
-                tensor.name, False
-            )
-        return arguments._replace(feed_dict=self._feeds.feed_dict())
-
-    def _before_update(self, update: Step, run_context: Any) -> Any:
+    def _before_update(self, update: Step, run_context: RunContext) -> Any:
         """A run updates variables and moves no step: its epoch has begun, too."""
         if self._phase is _WAIT:
             return None
-        if self._phase is not _FOLLOW or self._counter.stale:
-            self.session = run_context.session
-            self._look()
+        self._look(run_context)
         self._resume, self._phase = self._phase, _OPEN
         feed_dict = run_context.original_args.feed_dict
-        self._between = self._plan.fetch_between(update, feed_dict)
-        arguments = tf.compat.v1.train.SessionRunArgs(None)
-        if self._between is not None:
-            arguments = self._between.arguments
-        return self._with_rates(arguments, update, feed_dict)
+        arguments = self._reader.begin_update(update, feed_dict)
+        return self._fed.added_to(arguments, update, feed_dict)
 
-    def _note_feed(self, run_context: Any) -> None:
-        value = rates.fed_by_loop(self._fed_rate, run_context.original_args.feed_dict)
-        self.model.live_link.rates.fed_by_loop(value)
-
-    def _look(self) -> None:
-        """Finds out where the session is, and which epoch the next step is in."""
+    def _look(self, run_context: RunContext) -> None:
+        """Finds out which epoch the next step is in, unless it follows the last one."""
+        if self._phase is _FOLLOW and not self._counter.stale:
+            return
+        self.session = run_context.session
         failed, waits = self._phase is _OPEN, self._phase is _WAIT
         if self._counter.stale or failed:
             self._read_step()
@@ -267,23 +241,14 @@ class TrainRun(SessionRun):
         if not waits and not self._clock.is_open:
             self._epochs.begin(self.step, self.session)
 
-    def _after_update(self) -> None:
-        if self._between is not None:
-            self._logs.update(self._between.unpack(self.results))
-        self._phase, self._resume = self._resume or _LOOK, None
-
-    def after_step(self, run_context: Any) -> None:
+    def after_step(self, run_context: RunContext) -> None:
+        self._context = run_context
         if self._now is None:
             if self._resume is not None:
                 self._after_update()
             return
         before = self.step
-        if self._now is self._plain and not self._counter.stale:
-            self.step = before + (self._adds or 0)
-        else:
-            self.step = self._counter.after(
-                before, self._adds, self._fetch.count(self.results), run_context
-            )
+        self.step = self._reader.step_after(before, self.results, run_context)
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
             self._phase = _WAIT
@@ -293,59 +258,59 @@ class TrainRun(SessionRun):
         self._now = None
         self._state.keeper.step_is_over()
 
-    def _note_stop(self) -> None:
-        """A hook ends the run: callbacks read it from the model, as in `fit`."""
-        if not self.model.stop_training:
-            self.model.stop_training = self._hook_stops = True
+    def _after_update(self) -> None:
+        self._logs.update(self._reader.update_values(self.results))
+        self._phase, self._resume = self._resume or _LOOK, None
 
-    @property
-    def _callback_stops(self) -> bool:
-        return bool(self.model.stop_training) and not self._hook_stops
-
-    def _finish_step(self, run_context: Any) -> None:
+    def _finish_step(self, run_context: RunContext) -> None:
+        """The end of a batch, and of its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
-            self._note_stop()
-        if self._fed_rate is not None:
-            self._note_feed(run_context)
+            self._stop.by_hook()
+        self._fed.note(run_context)
         self._phase = _LOOK
         clock = self._clock
         clock.batches += 1
-        logs = self._logs.update(self._fetch.unpack(self.results))
-        if self._batch_end:
+        logs = self._logs.update(self._reader.values(self.results))
+        if self.calls["on_train_batch_end"]:
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
-        over = self.step >= clock.stop
-        if over and self._adds is not None:
-            self.step = self._counter.confirmed(self.step, run_context)
-            over = clock.is_over(self.step)
-        if not over and not self._callback_stops:
+        over = self.step >= clock.stop and self._is_confirmed_over(run_context)
+        if not over and not self._stop.by_callback:
             self._phase = _FOLLOW
             return
         self.session = run_context.session
         self._end_epoch()
-        if not over and not self.model.stop_training:
-            clock.shift(self.step)  # `on_epoch_end` took the stop back
+        if not over:
+            # A callback has ended the epoch, and maybe took its stop back.
+            clock.shift(self.step)
         epochs = self.config.epochs
         if over and epochs is not None and clock.number + 1 >= epochs:
-            self._epochs_are_over = True
-        if self._epochs_are_over or self.model.stop_training:
+            self._stop.epochs_are_over = True
+            self.stop_reason = f"the last of `epochs={epochs}` is over"
+        if self._stop.is_wanted:
             run_context.request_stop()
+
+    def _is_confirmed_over(self, run_context: RunContext) -> bool:
+        """Whether the epoch is over at the step of the session, if that was counted."""
+        if self._reader.is_counted:
+            self.step = self._counter.confirmed(self.step, run_context)
+        return self._clock.is_over(self.step)
 
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
-        data_ended, waits = self._phase is _OPEN, self._phase is _WAIT
-        by_callback = self._callback_stops
-        if self._coord.should_stop() and not (data_ended or self._epochs_are_over):
-            self._note_stop()  # by a hook that comes after the callbacks
+        data_ended = self._phase is _OPEN
+        by_callback = self._stop.by_callback
+        is_stopped = self._coord.should_stop() or (
+            self._context is not None and self._context.stop_requested
+        )
+        if is_stopped and not (data_ended or self._stop.epochs_are_over):
+            self._stop.by_hook()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
         if data_ended:
             self._read_step()
         clock = self._clock
         partial = clock.is_open and clock.batches > 0
-        if clock.is_open and not partial and (data_ended or waits):
-            # The epoch began, but had no step: the next run begins it again.
-            self.model.live_link.rates.undo_epoch()
         left = clock.falls_short(self.step, self.config.epochs)
         with self._state.ending(Ending(partial, left, data_ended, by_callback)):
             if partial:
@@ -355,6 +320,7 @@ class TrainRun(SessionRun):
             self._finish_training()
 
     def _finish_training(self) -> None:
+        """Delivers the last event, and warns about what had no effect."""
         if self._without_update:
             logging.warning(
                 "hookbridge: %d runs ended no batch, since they moved no global step: "
@@ -366,12 +332,8 @@ class TrainRun(SessionRun):
         self._check_outside()
 
     def _end_epoch(self) -> None:
-        # A run between two steps is not missing after a single step.
-        if not self._checked and self.step > self._start + 1:
-            self._checked = True
-            missing = [key for key in self.metrics if key not in self._logs.current]
-            monitors.check_values(self.config, missing, list(self._logs.current))
-        monitors.check_rates(self._fed_rates)
+        self._values.look(self.step, self._logs.current)
+        self._fed.check()
         self._epochs.end()
         self._check_outside()
 

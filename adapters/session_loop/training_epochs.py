@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.ground.protocols import Context, Session
 
 
 class EpochClock:
@@ -25,7 +27,7 @@ class EpochClock:
         self.is_open: bool = False  # whether it has begun and not ended
         self.batches: int = 0  # how many of its steps had events so far
         # An epoch and the step at which it began: epochs are counted from there. It
-        # moves when the data ends within an epoch.
+        # moves when an epoch ends within its steps.
         self.origin: tuple[int, int] = (0, 0)
 
     def number_of(self, step: int) -> int:
@@ -48,7 +50,7 @@ class EpochClock:
         return step >= self.stop
 
     def shift(self, step: int) -> None:
-        """The data ended within the epoch: the next one begins at `step`."""
+        """The epoch has ended within its steps: the next one begins at `step`."""
         self.origin = (self.number + 1, step)
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
@@ -79,7 +81,8 @@ class TrainingEpochs:
         sources: Sequence[LogSource],
         rates: LiveRates,
         deliver: Callable[..., None],
-        validate: Callable[[], Mapping[str, Any]],
+        validate: Callable[[int], Mapping[str, Any]],
+        without_effect: Callable[[], Context],
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -88,31 +91,47 @@ class TrainingEpochs:
         self._rates = rates
         self._deliver = deliver
         self._validate = validate
+        # A context of events that change no state of callbacks and no variable.
+        self._without_effect = without_effect
         # The state of the epoch that a restart or a recovery interrupted.
         self._kept: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
         # that had ended by then do not begin again.
         self._ahead = 0
 
-    def begin(self, step: int, session: Any) -> None:
+    def begin(self, step: int, session: Session) -> None:
         """Begins the epoch of a step."""
         self.clock.begin(max(step, self._ahead))
+        has_begun = self._has_begun_before
         self._begin_means(session)
         self._rates.begin_epoch()
-        self._deliver("on_epoch_begin", self.clock.number, {})
+        with self._without_effect() if has_begun else contextlib.nullcontext():
+            self._deliver("on_epoch_begin", self.clock.number, {})
+        if has_begun:
+            self._rates.undo_epoch()
 
-    def _begin_means(self, session: Any) -> None:
+    @property
+    def _has_begun_before(self) -> bool:
+        """Whether the epoch is the one that an earlier run had begun and not ended."""
+        kept = self._kept
+        if kept is None or kept.sums is None:
+            return False
+        return self.clock.number_of(kept.step) == self.clock.number
+
+    def _begin_means(self, session: Session) -> None:
         state, self._kept = self._kept, None
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
         """Ends the open epoch with its validation."""
         self.clock.is_open = False
-        logs = {**self.logs.current, **(self._validate() if self._length else {})}
+        logs = dict(self.logs.current)
+        if self._length:
+            logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
 
-    def state(self, step: int, session: Any) -> LoopState:
+    def state(self, step: int, session: Session) -> LoopState:
         """What belongs to a checkpoint beside the callbacks' own state."""
         is_open = self.clock.is_open
         return LoopState(
@@ -125,7 +144,7 @@ class TrainingEpochs:
         )
 
     def go_on_from(
-        self, state: LoopState | None, step: int, session: Any, *, went_back: bool
+        self, state: LoopState | None, step: int, session: Session, *, went_back: bool
     ) -> None:
         """Goes on after a restart or a recovery, with the state that was saved."""
         if state is not None:

@@ -14,12 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack, saved
-from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
+from hookbridge.adapters.session_graph import estimator_stack, eval_log_sources, saved
 from hookbridge.adapters.session_loop import monitors, values
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown, with_arguments, without_arguments
+from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.ground.validation import Validation, ValidationReport
 
 
@@ -35,11 +35,11 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         sources = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
         self.metrics = {source.key: source.tensor for source in sources}
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         self._report.batch_begin(self._batch)
         return tf.compat.v1.train.SessionRunArgs(self.metrics)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         self._report.batch_end(self._batch, run_values.results)
         self._batch += 1
 
@@ -94,7 +94,7 @@ class EstimatorValidation:
             )
         return names.found
 
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+    def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         folder = tempfile.mkdtemp(prefix="hookbridge_validation_")
         try:
             prefix = os.path.join(folder, "model.ckpt")
@@ -121,14 +121,14 @@ class EstimatorValidation:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class _OfUser:
+class UserValidation:
     """A user's `run(session, report)`, whose results are checked."""
 
-    def __init__(self, run: Callable[..., Any], source: Any = None) -> None:
+    def __init__(self, run: Callable[..., Any], source: object = None) -> None:
         self._run = run
         self._source = source
 
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+    def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         result = self._run(session, report)
         good = isinstance(result, Mapping) and all(
             isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
@@ -173,19 +173,21 @@ def as_validation(validation: Any) -> Validation | None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):
         run = with_arguments("validation.run", validation.run, "session", "report")
-        return _OfUser(run, validation)
+        return UserValidation(run, validation)
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
         if _takes_session(validation):
-            return _OfUser(lambda session, report: validation(session), validation)
+            return UserValidation(
+                lambda session, report: validation(session), validation
+            )
         function = _without_arguments(validation)
 
-        def run_eagerly(session: Any, report: ValidationReport) -> Any:
+        def run_eagerly(session: Session, report: ValidationReport) -> Any:
             with compat.private("eager_mode")():  # as methods of callbacks
                 return function()
 
-        return _OfUser(run_eagerly, validation)
+        return UserValidation(run_eagerly, validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, or "
         "without arguments, that returns {metric: value}, a pair (estimator, "
@@ -234,6 +236,13 @@ class ValidationRun:
         run.deliver("on_test_end", dict(result))
         self._check(result)
         return result
+
+    def logs_after(self, epoch: int) -> Mapping[str, Any]:
+        """The `val_*` logs at the end of an epoch; none if it is not validated here."""
+        run = self._run
+        if self and run.validates_here() and run.config.validates_after(epoch):
+            return values.as_val_logs(self.run())
+        return {}
 
     def _check(self, result: Collection[str]) -> None:
         """Compares the first result with what callbacks monitor."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def as_log_value(value: Any) -> Any:
+def as_log_value(value: object) -> Any:
     """A fetched value as in Keras's `logs`: scalars become Python floats."""
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim == 0 and value.dtype.kind in "fiub":

@@ -10,14 +10,15 @@ from typing import Any
 
 from absl import logging
 
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state.backups import Backup, newer_than
 from hookbridge.adapters.state.backups import of as backups_of
 from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
 from hookbridge.adapters.state.moments import Checkpoint, Ending
-from hookbridge.ground.cluster import ClusterConfig, task_of
+from hookbridge.ground.protocols import Callback, Graph, Session
+from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 # A keeper lives as long as a run or a saver holds it, and holds its callbacks.
 _KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
@@ -40,7 +41,7 @@ class StateKeeper:
     checkpoint of the chief. `checkpoint_dir` is None if this process cannot know it.
     """
 
-    def __init__(self, graph: Any, checkpoint_dir: str | None) -> None:
+    def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
         self._saves = Saves(graph, self.saving, self.saved)
         self._worker: WorkerCheckpoints | None = None
         self._is_kept, task = True, ""
@@ -74,7 +75,7 @@ class StateKeeper:
             self._groups.clear()
         self._groups.append(group)
 
-    def choose(self, session: Any, step: int, backups: Sequence[Backup]) -> int:
+    def choose(self, session: Session, step: int, backups: Sequence[Backup]) -> int:
         """Before `on_train_begin`, in which callbacks may restore a backup.
 
         Returns the step at which the training goes on, by the newer one of checkpoint
@@ -89,7 +90,7 @@ class StateKeeper:
         self._backup, step = newer
         return step
 
-    def restore(self, session: Any, *, went_back: bool) -> Saved | None:
+    def restore(self, session: Session, *, went_back: bool) -> Saved | None:
         """What callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
@@ -142,12 +143,12 @@ class StateKeeper:
     def _step(self) -> int:
         return max(int(group.run.step) for group in self._groups)
 
-    def _must_wait(self, session: Any) -> bool:
+    def _must_wait(self, session: Session) -> bool:
         return session is not self._session or any(
             group.run.in_step or not group.is_ready for group in self._groups
         )
 
-    def saving(self, session: Any, prefix: str) -> None:
+    def saving(self, session: Session, prefix: str) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
         is_known = session is self._session and all(g.is_ready for g in self._groups)
         if self._is_kept and self._worker is None and is_known:
@@ -156,7 +157,7 @@ class StateKeeper:
                 if group.is_over:
                     note_ended(group.part.callbacks, prefix, self._step)
 
-    def saved(self, session: Any, prefix: str, again: Callable[[], Any]) -> None:
+    def saved(self, session: Session, prefix: str, again: Callable[[], Any]) -> None:
         """A checkpoint was written; `again` does so once more."""
         if not self._is_kept or self._worker is not None:
             return
@@ -238,7 +239,11 @@ class RunState:
     """The state of the callbacks of one training run."""
 
     def __init__(
-        self, graph: Any, checkpoint_dir: str | None, run: Any, callbacks: Sequence[Any]
+        self,
+        graph: Graph,
+        checkpoint_dir: str | None,
+        run: Any,
+        callbacks: Sequence[Any],
     ) -> None:
         self.run = run  # a `TrainRun`
         self.part: Part = Part(callbacks, lambda: run.loop_state().document())
@@ -253,7 +258,7 @@ class RunState:
         self.keeper = keeper
         keeper.join(self)
 
-    def choose(self, session: Any, step: int) -> int:
+    def choose(self, session: Session, step: int) -> int:
         """See `StateKeeper.choose`."""
         self.backups = backups_of(self.part.callbacks)
         return self.keeper.choose(session, step, self.backups)
@@ -268,6 +273,14 @@ class RunState:
             yield
         self.keeper.end(self)
 
+    @contextlib.contextmanager
+    def without_effect(self) -> Iterator[None]:
+        """Around an event that an earlier run has delivered: it sets nothing."""
+        go_back = self.part.going_back()
+        with session_variables.undone(self.run.session):
+            yield
+        go_back()
+
     def begin(self) -> None:
         """After `on_train_begin`."""
         self.part.begin()
@@ -275,7 +288,7 @@ class RunState:
             _KEEPERS_OF_CALLBACKS[id(callback)] = self.keeper
 
     def restore(
-        self, session: Any, keys: Collection[str], *, went_back: bool
+        self, session: Session, keys: Collection[str], *, went_back: bool
     ) -> LoopState | None:
         """Gives callbacks the state of a new session; returns where the run was."""
         saved = self.keeper.restore(session, went_back=went_back)
@@ -286,6 +299,6 @@ class RunState:
         return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
 
 
-def keeper_of(callback: Any) -> StateKeeper | None:
+def keeper_of(callback: Callback) -> StateKeeper | None:
     """What keeps the state of a callback's last training, or None."""
     return _KEEPERS_OF_CALLBACKS.get(id(callback))

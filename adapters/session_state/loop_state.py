@@ -64,7 +64,7 @@ def best_of(
     return max(loops, key=likeness, default=None)
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):

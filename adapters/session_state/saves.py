@@ -10,9 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Session
 
 
 class Saves:
@@ -42,7 +43,7 @@ class Saves:
         add = type(graph).add_to_collection
 
         @functools.wraps(add)
-        def add_to_collection(name: str, value: Any) -> None:
+        def add_to_collection(name: str, value: object) -> None:
             add(self._graph(), name, value)
             if name == self._key:
                 self._follow(value)
@@ -93,14 +94,14 @@ class Saves:
         self._collecting.remove()
         return bool(self._savers)
 
-    def know(self, session: Any) -> None:
+    def know(self, session: Session) -> None:
         """Notes that callbacks have the state of a raw session, and train in it."""
         # A checkpoint that is saved before that is a copy of the one that the session
         # was restored from. Its name may differ: other workers may have moved the
         # global step on while the old one was written.
         self._known.add(session)
 
-    def leave_at_close(self, session: Any) -> None:
+    def leave_at_close(self, session: Session) -> None:
         """Puts the savers back as they were when a raw session is closed."""
         if self._is_leaving:
             return
@@ -118,7 +119,7 @@ class Saves:
         patch = InstanceMethods(session, {"close": closes})
         patch.install()
 
-    def restored_from(self, session: Any) -> str | None:
+    def restored_from(self, session: Session) -> str | None:
         """Path of the checkpoint a session was restored from, or None."""
         # A saver itself knows this path only if the session was restored from a
         # directory, not from a file (`checkpoint_filename_with_path`).
@@ -160,7 +161,7 @@ class WorkerCheckpoints:
         return status.st_mtime_ns, status.st_ino
 
 
-def _number(session: Any, step: Any) -> int:
+def _number(session: Session, step: Any) -> int:
     """A step as it stands in the name of a checkpoint."""
     if isinstance(step, (tf.Tensor, tf.Variable)):
         return int(tf.compat.v1.train.global_step(session, step))

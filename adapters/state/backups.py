@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.state.files import CallbackState
 
 # What Keras 3, and Keras 2, write last of a backup, in its folder.
@@ -24,8 +24,9 @@ _LAST_FILES = ("training_metadata.json", "chief/checkpoint")
 class Backup:
     """The backup of one callback; it may not exist yet."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, is_in_epoch: bool = True) -> None:
         self._folder = folder
+        self.is_in_epoch = is_in_epoch  # whether it is written within epochs too
         self._seen = self._last_file()
 
     def _last_file(self) -> tuple[str, str] | None:
@@ -76,7 +77,7 @@ def of(callbacks: Iterable[Any]) -> list[Backup]:
     """The backups of the `BackupAndRestore`s among callbacks."""
     guests = [record_of(each) for each in callbacks]
     return [
-        Backup(str(guest.item.backup_dir))
+        Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
         if guest.stock.startswith("BackupAndRestore")
     ]

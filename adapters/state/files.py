@@ -10,7 +10,13 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.state import attributes, document, identity, storage
+from hookbridge.adapters.state import (
+    attributes,
+    document,
+    epochs,
+    identity,
+    storage,
+)
 from hookbridge.adapters.state.document import Document, Entry
 from hookbridge.adapters.state.matching import Matches, match
 
@@ -29,6 +35,8 @@ class Part:
         self._base: list[dict[str, Any]] = []
         self._frozen: tuple[list[Entry], Any] | None = None
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
+        # By the place of a callback: the attributes with which it goes on.
+        self._restored: dict[int, list[str]] = {}
         for callback in callbacks:
             identity.of(callback)  # before training changes any value
 
@@ -77,13 +85,29 @@ class Part:
 
     def restore(self, saved: Saved) -> None:
         """Gives the callbacks their states; those without one stay as they are."""
-        for callback, base in zip(self.callbacks, self._base, strict=True):
+        for place, callback in enumerate(self.callbacks):
             entry = saved.entry_of(callback)
             if entry is None:
                 continue
+            names = self._restored[place] = _put(callback, entry, saved)
             # What is restored is saved again with the next checkpoint.
-            for name in _put(callback, entry, saved):
-                base.pop(name, None)
+            for name in names:
+                self._base[place].pop(name, None)
+
+    def going_back(self) -> Callable[[], None]:
+        """What gives callbacks the restored attributes as they are now."""
+        now = [
+            (self.callbacks[place], name, copy.deepcopy(getattr(callback, name)))
+            for place, names in self._restored.items()
+            for callback in [self.callbacks[place]]
+            for name in names
+        ]
+
+        def go_back() -> None:
+            for callback, name, value in now:
+                attributes.put(callback, name, value, is_as_written=True)
+
+        return go_back
 
 
 class Saved:
@@ -183,6 +207,15 @@ class CallbackState:
             return document.read(prefix, self._name).step
         except Exception:  # a damaged file may raise anything
             return None
+
+    def epoch_of(self, prefix: str) -> int | None:
+        """The epoch with which training goes on from a checkpoint, if it is known."""
+        try:
+            state = document.read(prefix, self._name)
+            found = [epochs.of_loop(loop, state.step) for loop in state.loops]
+        except Exception:  # a damaged file may raise anything
+            return None
+        return next((epoch.number for epoch in found if epoch is not None), None)
 
     def read(
         self,

@@ -103,6 +103,7 @@ def run(values: Values) -> int:
 def _print(
     values: Values, numbers: Mapping[str, int], machines: Mapping[str, str]
 ) -> int:
+    """Prints the manifest or script of a cluster, in the form that `--to` names."""
     if values.to != "slurm" and not values.image:
         raise errors.InvalidArgumentError(
             f"Received --to={values.to} without --image; expected the container image "

@@ -16,7 +16,7 @@ from typing import Any
 from hookbridge import __version__, errors
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
-from hookbridge.ground import compat, exit_codes, names
+from hookbridge.ground import compat, exit_codes, nearest_names
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE.
@@ -87,7 +87,7 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
     if not asked:
         listed = ", ".join(choices)
         return _complain(f"{before}no command given; expected one of: {listed}.")
-    near = names.nearest(asked[0], choices, limit=1)[0]
+    near = nearest_names.nearest(asked[0], choices, limit=1)[0]
     return _complain(
         f"{before}unknown command {asked[0]!r}; the nearest: {near}. See `hookbridge "
         "--help`."
@@ -105,6 +105,7 @@ def parser_of(name: str) -> tuple[Any, Parser]:
 
 
 def _run(name: str, words: list[str]) -> int | Callable[[], int]:
+    """Runs one command, and turns its refusals into a message and an exit code."""
     try:
         command, parser = parser_of(name)
         try:

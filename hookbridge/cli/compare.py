@@ -48,6 +48,7 @@ def run(values: Values) -> int:
 
 
 def _names(file: str) -> Any:
+    """The names in a port for recorded names, read from a JSON file."""
     try:
         with open(file, encoding="utf-8") as stream:
             return json.load(stream)

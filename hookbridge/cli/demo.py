@@ -36,7 +36,7 @@ def run(values: Values) -> int:
     settings = DemoSettings(**fields)
     settings.check()
     from hookbridge.cli.command import main
-    from hookbridge.jobs.demo.run import run_demo
+    from hookbridge.jobs.demo.demo_run import run_demo
 
     return run_demo(
         settings,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.ground import names
+from hookbridge.ground import nearest_names
+from hookbridge.ground.docs_pages import anchor
 from hookbridge.ground.package_files import files_below, of_wheel
-from hookbridge.ground.pages import anchor
 
 SUMMARY = "Print a page of the documentation, as errors name it."
 USAGE = "[PAGE[#HEADING]]"
@@ -38,7 +38,7 @@ def run(values: Values) -> int:
 
 def _check(kind: str, name: str, choices: Sequence[str]) -> None:
     if name not in choices:
-        near = ", ".join(names.nearest(name, choices))
+        near = ", ".join(nearest_names.nearest(name, choices))
         raise errors.InvalidArgumentError(
             f"Received the {kind} {name!r}, which does not exist; the nearest: {near}."
         )

@@ -28,11 +28,11 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the diagnoses; returns 1 if something is left to a person."""
     escape_unknown()
-    from hookbridge.old_programs.scanning import doctor
+    from hookbridge.old_programs.scanning import diagnosis
 
-    needs = doctor.diagnose(values.paths, values.target)
+    needs = diagnosis.diagnose(values.paths, values.target)
     if values.format == "json":
-        print(doctor.as_json(needs))
+        print(diagnosis.as_json(needs))
     else:
-        print(doctor.as_text(needs, details=values.details))
+        print(diagnosis.as_text(needs, details=values.details))
     return int(needs.left > 0)

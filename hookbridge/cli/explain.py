@@ -8,7 +8,7 @@ from typing import Any
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.jobs.training.file_text import MODELS, check_file
-from hookbridge.jobs.training.settings import LOOPS
+from hookbridge.jobs.training.training_settings import LOOPS
 
 SUMMARY = "Show what a loop would deliver to each hook and callback of a file."
 USAGE = "[--flag=value ...] FILE.py[:LIST]"
@@ -38,10 +38,10 @@ def run(values: Values) -> int:
     if values.loop is not None:
         reason = "--loop says which host runs a model definition file"
         values.refuse(("host",), "--loop", reason)
-        guests, host = _of_definition(values)
+        guests, host = _read_definition(values)
     else:
         values.refuse(("num_ps",), "no --loop", "only a training has servers")
-        guests, host = _of_list(values.file), values.host
+        guests, host = _read_list(values.file), values.host
     from hookbridge.insight.explanation import explain
 
     report = explain(guests, host=host)
@@ -53,7 +53,7 @@ def run(values: Values) -> int:
     return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0
 
 
-def _of_list(place: str) -> Any:
+def _read_list(place: str) -> Any:
     """The list that `FILE.py` or `FILE.py:LIST` names."""
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
@@ -64,7 +64,7 @@ def _of_list(place: str) -> Any:
     return user_file.find_guests(user_file.load_file(file), name)
 
 
-def _of_definition(values: Values) -> tuple[list[Any], Any]:
+def _read_definition(values: Values) -> tuple[list[Any], Any]:
     """The guests that a model definition file has for training, and their host."""
     check_file(values.file, MODELS)
     job_flags.use_keras_of_graphs()

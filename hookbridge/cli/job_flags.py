@@ -9,7 +9,7 @@ from typing import Any
 
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import compat
-from hookbridge.jobs.training.settings import LOOPS, TrainingSettings
+from hookbridge.jobs.training.training_settings import LOOPS, TrainingSettings
 
 # Group -> flag -> help, and its type where the default is None. The defaults are those
 # of `TrainingSettings`.

@@ -12,9 +12,9 @@ from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.training.file_text import MODELS, check_file
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
 _RUNS = (
@@ -78,6 +78,7 @@ def run_here_or_in_cluster(
 
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
+    """Runs the same command in each process of a cluster on this machine."""
     settings.check()
     check_file(settings.model_def, MODELS)
     if settings.loop is None:
@@ -106,7 +107,7 @@ def _cluster_for_estimator() -> ClusterConfig:
     It refuses a blank value and a cluster without a chief. In such a cluster every task
     takes the first worker for the chief.
     """
-    from hookbridge.jobs.loops.tasks.jobs import check_jobs
+    from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
     cluster = ClusterConfig.from_environment().with_chief()
     check_jobs(cluster)

@@ -16,7 +16,7 @@ from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.reading.modules import Unread
 
 if TYPE_CHECKING:
-    from hookbridge.old_programs.rewriting.files import FileRewrite
+    from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite
 
 SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
@@ -83,11 +83,11 @@ def _plan(
     values: Values, counts: Counter[str], failures: list[str]
 ) -> Iterator[FileRewrite]:
     """Shows and yields each rewrite that changes its file; counts all, and failures."""
-    from hookbridge.old_programs.rewriting import files
+    from hookbridge.old_programs.rewriting import file_rewrites
 
-    copies = files.copy_to(values.to, values.paths) if values.to else {}
+    copies = file_rewrites.copy_to(values.to, values.paths) if values.to else {}
     options = {"target": values.target, "only": values.only, "skip": values.skip}
-    for done in files.rewrite_files(values.paths, **options):
+    for done in file_rewrites.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
             counts["unread"] += 1
             failures.append(f"  {done.file}: {done.reason}")
@@ -96,17 +96,17 @@ def _plan(
         counts["todos"] += len(done.result.todos)
         if done.result.changed:
             counts["changed"] += 1
-            rewrite = files.moved(done, copies)
+            rewrite = file_rewrites.moved(done, copies)
             _show(os.fspath(rewrite.path), rewrite.result, values.diff)
             yield rewrite
 
 
 def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
     """Writes all files and counts them; returns why not, a line for each failure."""
-    from hookbridge.old_programs.rewriting import files
+    from hookbridge.old_programs.rewriting import file_rewrites
 
     try:
-        for path in files.write_all(plan):
+        for path in file_rewrites.write_all(plan):
             counts["written"] += 1
             print(f"written: {path}", flush=True)
     except errors.UnwritableError as e:
@@ -116,6 +116,7 @@ def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
 
 
 def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:
+    """Prints the change of one file, as a diff or a line for each edit and comment."""
     if diff:
         print(result.diff(name), end="")
         return

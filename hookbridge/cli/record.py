@@ -10,7 +10,7 @@ from hookbridge import errors
 from hookbridge.cli import run as cli_run
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import task_of
+from hookbridge.ground.tf_config import task_of
 
 SUMMARY = "Run a TF1 program, unedited, and record what its training does."
 USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"
@@ -55,13 +55,13 @@ def run(values: Values) -> Callable[[], int]:
 
     def recorded() -> int:
         if records:
-            exit_codes.ask_at_end(lambda: _of_recording(folder))
+            exit_codes.ask_at_end(lambda: _check_recorded(folder))
         return program()
 
     return recorded
 
 
-def _of_recording(folder: Path) -> int:
+def _check_recorded(folder: Path) -> int:
     """The exit code of what was recorded; says so if it is nothing."""
     from hookbridge.insight.reference.files import STEPS
 

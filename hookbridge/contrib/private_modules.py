@@ -90,12 +90,12 @@ class _Private(View):
 def find(dotted: str) -> Any:
     """The module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
-        return _of_keras(dotted)
-    return _of_tensorflow(dotted)
+        return _find_in_keras(dotted)
+    return _find_in_tensorflow(dotted)
 
 
 @functools.cache
-def _of_tensorflow(dotted: str) -> Any:
+def _find_in_tensorflow(dotted: str) -> Any:
     """A private module; public names replace those that it lost.
 
     Many functions have moved to another private module since TensorFlow 1. Most of
@@ -133,7 +133,7 @@ def _of_tensorflow(dotted: str) -> Any:
 def _estimator_export() -> Any:
     """The decorator of Estimator's own code, which left TensorFlow with it."""
     revive.namespaces()
-    return _of_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
+    return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 
 def keras2() -> str:
@@ -143,7 +143,7 @@ def keras2() -> str:
 
 
 @functools.cache
-def _of_keras(dotted: str) -> Any:
+def _find_in_keras(dotted: str) -> Any:
     """A module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
 
     TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.

@@ -174,6 +174,7 @@ estimator_evaluate: Callable[..., Any] = functools.partial(_run_as_client, "eval
 
 
 def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -> None:
+    """Refuses a single call in a cluster whose processes have to run a whole job."""
     method = {"train": "train", "eval": "evaluate"}[role]
     name = type(strategy).__name__
     if "evaluator" in cluster.jobs:

@@ -28,7 +28,7 @@ class Facade(types.ModuleType):
             return replaced()
         return getattr(self.__dict__["_facade_real"], name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self.__dict__["_facade_real"], name, value)
 
     def __delattr__(self, name: str) -> None:

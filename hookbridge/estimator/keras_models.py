@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import KerasModel
 
 if TYPE_CHECKING:
     from hookbridge.adapters.session_loop.config import SessionConfig
@@ -147,14 +148,14 @@ class _GuestsOfModel:
         config = dataclasses.replace(self._config, model=model, logs=logs)
         return tuple(convert.hooks_for(items, config))
 
-    def training_hooks(self, model: Any) -> tuple[Any, ...]:
+    def training_hooks(self, model: KerasModel) -> tuple[Any, ...]:
         """The hooks of the training graph that is being built."""
         import tensorflow as tf
 
         self._training_graphs.add(tf.compat.v1.get_default_graph())
         return self.hooks([*self._everywhere, *self._training], model=model)
 
-    def other_hooks(self, model: Any) -> tuple[Any, ...]:
+    def other_hooks(self, model: KerasModel) -> tuple[Any, ...]:
         """The hooks of the evaluation or prediction graph that is being built.
 
         There are none while this thread is inside a training of the same guests: the

@@ -90,6 +90,7 @@ def namespaces() -> Namespaces:
 
 
 def _check_installed() -> None:
+    """Refuses an environment without the last Estimator package."""
     version = ".".join(map(str, compat.tf_version()))
     extras.check(
         PACKAGE,

@@ -69,7 +69,7 @@ def path(name: str, value: Any, expected: str = "a path as text") -> str:
     return text
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as a message shows it: short, whatever its `__repr__` does."""
     return _SHORT.repr(value)
 
@@ -116,12 +116,12 @@ def check_divides(batch_size: int, num_towers: int) -> None:
         raise errors.InvalidArgumentError(f"{message}, {way_out}")
 
 
-def without_arguments(what: str, function: Any) -> Any:
+def without_arguments(what: str, function: object) -> Any:
     """`function`, which can be called without arguments; `what` names it."""
     return with_arguments(what, function)
 
 
-def with_arguments(what: str, function: Any, *arguments: str, **named: str) -> Any:
+def with_arguments(what: str, function: object, *arguments: str, **named: str) -> Any:
     """`function`, which can be called with arguments; `what` names it."""
     shown_ones = ", ".join([*arguments, *named])
     how = f"as `{what}({shown_ones})`" if shown_ones else "without arguments"
@@ -145,7 +145,7 @@ def with_arguments(what: str, function: Any, *arguments: str, **named: str) -> A
     return function
 
 
-def string_mapping(name: str, value: Any) -> dict[str, Any]:
+def string_mapping(name: str, value: object) -> dict[str, Any]:
     """A dict with string keys; None counts as an empty one."""
     if value is None:
         return {}

@@ -23,7 +23,7 @@ _EXAMPLE = (
 
 
 def check_cluster(
-    value: Any, key: str = "TF_CONFIG['cluster']"
+    value: object, key: str = "TF_CONFIG['cluster']"
 ) -> dict[str, tuple[str, ...]]:
     """The addresses of each job of a cluster, which messages call `key`."""
     if not isinstance(value, Mapping) or not value:
@@ -72,7 +72,7 @@ def check_addresses(
     return {job: tuple(hosts) for job, hosts in value.items()}
 
 
-def _is_address(value: Any) -> bool:
+def _is_address(value: object) -> bool:
     match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
     return match is not None and 1 <= int(match[1]) <= _LAST_PORT
 
@@ -88,7 +88,7 @@ def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_task(
-    value: Any,
+    value: object,
     cluster: Mapping[str, tuple[str, ...]],
     keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
 ) -> tuple[str, int]:
@@ -114,7 +114,7 @@ def check_task(
     return kind, index
 
 
-def _index(value: Any, key: str) -> int:
+def _index(value: object, key: str) -> int:
     """An index as a number: schedulers write numbers as strings."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
@@ -124,7 +124,7 @@ def _index(value: Any, key: str) -> int:
 
 
 def wrong(
-    key: str, value: Any, expected: str, example: str = ""
+    key: str, value: object, expected: str, example: str = ""
 ) -> errors.InvalidArgumentError:
     """The error for a bad value; ends with `example`, or an example of `TF_CONFIG`."""
     return errors.InvalidArgumentError(

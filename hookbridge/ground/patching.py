@@ -22,7 +22,7 @@ class InstanceMethods:
     set on a model or layer.
     """
 
-    def __init__(self, target: Any, methods: Mapping[str, Any]) -> None:
+    def __init__(self, target: object, methods: Mapping[str, Any]) -> None:
         self._target = target
         self._methods = dict(methods)
         self._before: dict[str, Any] = {}
@@ -50,7 +50,7 @@ class InstanceMethods:
 
 
 @contextlib.contextmanager
-def patched(target: Any, **methods: Any) -> Iterator[None]:
+def patched(target: object, **methods: Any) -> Iterator[None]:
     """Sets methods for as long as the context is open; see `InstanceMethods`."""
     patches = InstanceMethods(target, methods)
     patches.install()
@@ -60,7 +60,7 @@ def patched(target: Any, **methods: Any) -> Iterator[None]:
         patches.remove()
 
 
-def assign(target: Any, **values: Any) -> None:
+def assign(target: object, **values: Any) -> None:
     """Sets fields as the owner of the object does, through its own `__setattr__`.
 
     For what the owner reads and writes itself in its next steps: nothing is restored.
@@ -69,7 +69,7 @@ def assign(target: Any, **values: Any) -> None:
         setattr(target, name, value)
 
 
-def _read(target: Any, name: str) -> Any:
+def _read(target: object, name: str) -> Any:
     if hasattr(target, "__dict__"):
         return vars(target).get(name, MISSING)
     # A `tf.Graph` has attributes of its own, but no `__dict__` that shows them.
@@ -78,7 +78,8 @@ def _read(target: Any, name: str) -> Any:
     return MISSING if is_of_class else method
 
 
-def _write(target: Any, name: str, value: Any) -> None:
+def _write(target: object, name: str, value: object) -> None:
+    """Sets or removes an attribute past the `__setattr__` of its object."""
     if not hasattr(target, "__dict__"):
         if value is MISSING:
             delattr(target, name)

@@ -20,6 +20,45 @@ Logs = Mapping[str, Any] | None
 AnyFunction = Callable[..., Any]
 
 
+class Graph(Protocol):
+    """A graph of operations: `tf.Graph`."""
+
+    def as_default(self) -> Context: ...
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any: ...
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]: ...
+
+    def get_operations(self) -> list[Any]: ...
+
+    def __getattr__(self, name: str) -> Any:
+        """What only TensorFlow's own graph has, not a live one."""
+
+
+class Coordinator(Protocol):
+    """Ends the threads of a session: `tf.train.Coordinator`."""
+
+    @property
+    def joined(self) -> bool: ...
+
+    def should_stop(self) -> bool: ...
+
+    def request_stop(self, ex: Any = None) -> None: ...
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool: ...
+
+    def join(
+        self,
+        threads: Any = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None: ...
+
+    def raise_requested_exception(self) -> None: ...
+
+
 class Session(Protocol):
     """A session on a graph, as hooks get it: `tf.compat.v1.Session`."""
 
@@ -37,16 +76,41 @@ class Session(Protocol):
     def close(self) -> None: ...
 
 
+class RunContext(Protocol):
+    """What a hook is told of the run that it may add to: a `SessionRunContext`."""
+
+    @property
+    def original_args(self) -> Any: ...
+
+    @property
+    def session(self) -> Any: ...
+
+    @property
+    def stop_requested(self) -> bool: ...
+
+    def request_stop(self) -> None: ...
+
+
+class RunValues(Protocol):
+    """What a run gave: a `SessionRunValues`."""
+
+    @property
+    def results(self) -> Any: ...
+
+    @property
+    def run_metadata(self) -> Any: ...
+
+
 class Hook(Protocol):
     """A `tf.compat.v1.train.SessionRunHook`, or an object with its five methods."""
 
     def begin(self) -> None: ...
 
-    def after_create_session(self, session: Session, coord: Any) -> None: ...
+    def after_create_session(self, session: Session, coord: Coordinator) -> None: ...
 
-    def before_run(self, run_context: Any) -> Any: ...
+    def before_run(self, run_context: RunContext) -> Any: ...
 
-    def after_run(self, run_context: Any, run_values: Any) -> None: ...
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None: ...
 
     def end(self, session: Session) -> None: ...
 
@@ -67,6 +131,9 @@ class KerasModel(Protocol):
 
 class Callback(Protocol):
     """A callback of any Keras; its `on_*` methods are in `ground.lifecycle`."""
+
+    params: Any
+    model: Any
 
     def set_params(self, params: Any) -> None: ...
 

@@ -28,7 +28,7 @@ class RunningMean:
         self._total = total
         self._count = count
 
-    def update(self, value: Any, weight: Any) -> Any:
+    def update(self, value: object, weight: Any) -> Any:
         """Adds a value and returns the mean so far."""
         self._total = self._total + value * weight
         self._count = self._count + weight

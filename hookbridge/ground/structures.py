@@ -113,7 +113,7 @@ class RecentlyUsed:
             self.add(key, *entry)
         return entry[0]
 
-    def add(self, key: Any, value: Any, keep: Any = None) -> None:
+    def add(self, key: Any, value: object, keep: Any = None) -> None:
         """Remembers a value; `keep` are objects whose ids are in the key."""
         if len(self._new) >= MOST and key not in self._new:
             self._old, self._new = self._new, {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from hookbridge.ground.protocols import Session
+
 
 class ValidationReport(Protocol):
     """Receives what a `Validation` tells about its batches while it runs.
@@ -45,7 +47,7 @@ class Validation(Protocol):
     training if it monitors a `val_*` metric that is not among them.
     """
 
-    def run(self, session: Any, report: ValidationReport) -> Mapping[str, float]:
+    def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         """Evaluates once.
 
         Args:

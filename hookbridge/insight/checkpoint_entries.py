@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_session import variables as live_variables
-from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.ground.protocols import KerasModel
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
 # v1 optimizer appends to the variable's name.
@@ -32,7 +33,7 @@ _SLOTS: dict[tuple[str, str], str] = {
 
 
 def entry_of(
-    model: Any,
+    model: KerasModel,
     variable: ModelVariable,
     shapes: Mapping[str, Any],
     lookup: Callable[[str], str | None] | None,
@@ -62,7 +63,7 @@ def entry_of(
 
 
 def _entry_with_another_number(
-    model: Any, name: str, shapes: Mapping[str, Any]
+    model: KerasModel, name: str, shapes: Mapping[str, Any]
 ) -> str | None:
     """The only entry for a variable of the optimizer but for the numbers in names."""
     scope = getattr(getattr(model, "optimizer", None), "name", "")
@@ -83,7 +84,10 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
 
 
 def _inner_entry(
-    model: Any, name: str, shapes: Mapping[str, Any], variables: list[ModelVariable]
+    model: KerasModel,
+    name: str,
+    shapes: Mapping[str, Any],
+    variables: list[ModelVariable],
 ) -> str | None:
     """The entry of a variable of an optimizer inside a `MultiOptimizer`.
 
@@ -124,7 +128,7 @@ def _numbered(name: str) -> tuple[str, int]:
     return match[1], int(match[2] or 0)
 
 
-def _unnumbered(model: Any, name: str) -> str:
+def _unnumbered(model: KerasModel, name: str) -> str:
     """The name of an optimizer's variable without the numbers that Keras adds.
 
     Keras numbers the models of a process: the second one has
@@ -135,19 +139,19 @@ def _unnumbered(model: Any, name: str) -> str:
     return f"{_numbered(scope)[0]}/{_bare(model, rest)}"
 
 
-def _bare(model: Any, name: str) -> str:
+def _bare(model: KerasModel, name: str) -> str:
     """The name of an optimizer's variable without that of the model."""
     base = re.escape(_numbered(str(model.name))[0])
     return re.sub(rf"^{base}(_\d+)?_", "", name)
 
 
-def _kind(model: Any) -> str:
+def _kind(model: KerasModel) -> str:
     # A model of Keras 3 that is not compiled has no such attribute.
     return type(getattr(model, "optimizer", None)).__name__.lower()
 
 
 def _slot(
-    model: Any, name: str, variables: list[ModelVariable]
+    model: KerasModel, name: str, variables: list[ModelVariable]
 ) -> tuple[str, str] | None:
     """`(weight, v1 suffix)` of an optimizer's slot: Keras has two ways to name it.
 
@@ -170,7 +174,7 @@ def _slot(
     return None
 
 
-def converted(model: Any, entry: str, value: Any) -> Any:
+def converted(model: KerasModel, entry: str, value: object) -> Any:
     """The value of an entry as the model's variable takes it.
 
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.

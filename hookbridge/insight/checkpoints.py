@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop import states as fit_states
-from hookbridge.adapters.live_session import global_step
-from hookbridge.adapters.live_session import variables as live_variables
-from hookbridge.adapters.live_session.variables import ModelVariable
+from hookbridge.adapters.hooked_loop import fit_states
+from hookbridge.adapters.live_session import global_step, live_variables
+from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.adapters.state.files import CallbackState
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.
@@ -38,8 +39,10 @@ class RestoreReport(NamedTuple):
         their values.
       unused: entries of the checkpoint that no variable took.
       mismatched: `{variable: reason}` where an entry exists but does not fit.
-      global_step: the step of the checkpoint, None if it has none. Divided by the
-        steps of an epoch it is the `initial_epoch` with which `fit` goes on.
+      global_step: the step of the checkpoint, None if it has none.
+      epoch: the `initial_epoch` with which `fit` and `OwnLoop` go on, by the state of
+        callbacks beside the checkpoint. None if there is no such state, or its loop had
+        no epochs; `global_step` divided by the steps of an epoch says it then.
     """
 
     restored: Mapping[str, str]
@@ -47,6 +50,7 @@ class RestoreReport(NamedTuple):
     unused: tuple[str, ...]
     mismatched: Mapping[str, str]
     global_step: int | None = None
+    epoch: int | None = None
 
     def __str__(self) -> str:
         lines = [f"restored {len(self.restored)} variables"]
@@ -64,7 +68,7 @@ class RestoreReport(NamedTuple):
 
 
 def restore(
-    model: Any,
+    model: KerasModel,
     checkpoint: str,
     *,
     names: Mapping[str, str] | Callable[[str], str | None] | None = None,
@@ -112,7 +116,7 @@ def restore(
         entry = entry_of(model, variable, shapes, lookup, variables)
         matches.add(variable, entry, shapes)
     step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
-    report = matches.report(shapes, step)
+    report = matches.report(shapes, step, CallbackState().epoch_of(path))
     lost = matches.lost({id(live_variables.tf_variable(w)) for w in model.weights})
     if lost and must_restore_weights:
         raise errors.CheckpointMismatchError(
@@ -154,7 +158,9 @@ class _Matches:
         """The names of weights, given by their ids, that no entry fits."""
         return [v.name for v, _ in self._unfit if id(v.eager) in weights]
 
-    def report(self, entries: Iterable[str], step: int | None) -> RestoreReport:
+    def report(
+        self, entries: Iterable[str], step: int | None, epoch: int | None
+    ) -> RestoreReport:
         """What a restore does with the entries of the checkpoint."""
         taken = {entry for _, entry in self.fitting}
         return RestoreReport(
@@ -163,10 +169,11 @@ class _Matches:
             unused=tuple(sorted(set(entries) - taken - set(_DERIVED))),
             mismatched={v.name: reason for v, reason in self._unfit if reason},
             global_step=step,
+            epoch=epoch,
         )
 
 
-def _check_built(model: Any) -> None:
+def _check_built(model: KerasModel) -> None:
     """Refuses a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
@@ -209,6 +216,7 @@ def _reader(path: str) -> Any:
 
 
 def _prefix(checkpoint: Any) -> str:
+    """The prefix of a checkpoint that exists, from a prefix or a folder."""
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(
             f"Received checkpoint={shown(checkpoint)}; expected a prefix such as "
@@ -242,7 +250,7 @@ def newest(folder: str) -> str | None:
     return path
 
 
-def _build_optimizer(model: Any) -> None:
+def _build_optimizer(model: KerasModel) -> None:
     optimizer = getattr(model, "optimizer", None)
     build = getattr(optimizer, "build", None)
     if build is not None and not getattr(optimizer, "built", False):

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import Guest, records
+from hookbridge.adapters.guests.guest_record import Guest, records
 from hookbridge.adapters.multi_worker.worker_step import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.ground import lifecycle
 from hookbridge.ground.arguments import shown
@@ -73,7 +73,7 @@ class GuestReport(NamedTuple):
     lost: str = ""
 
 
-class Report(NamedTuple):
+class Explanation(NamedTuple):
     """What a host does with each guest of a list; `print` it or read it.
 
     It prints the verdict and a line for each guest; `details` has all events.
@@ -140,7 +140,7 @@ class Report(NamedTuple):
         }
 
 
-def explain(items: Any, host: Host = "session") -> Report:
+def explain(items: object, host: Host = "session") -> Explanation:
     """Tells what a host would deliver to each guest, without running anything.
 
     Args:
@@ -160,10 +160,11 @@ def explain(items: Any, host: Host = "session") -> Report:
         )
     guests = records(items)
     callbacks = [g.item for g in guests if g.kind == "callback"]
-    return Report(host, tuple(_explain_one(g, host, callbacks) for g in guests))
+    return Explanation(host, tuple(_explain_one(g, host, callbacks) for g in guests))
 
 
 def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
+    """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
     runs_on = _where_it_runs(guest, role, host)
@@ -243,7 +244,7 @@ def _refusal(guest: Guest, host: Host) -> str:
         else:
             convert.as_callbacks(guest.item)
         if host == "parameter_server":
-            refusals.check_hook(guest.item)
+            ps_refusals.check_hook(guest.item)
     except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""

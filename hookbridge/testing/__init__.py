@@ -21,7 +21,7 @@ from hookbridge.ground.lifecycle import (
 from hookbridge.ground.lifecycle import Ending as Ending
 from hookbridge.testing.conformance import assert_conforms, differences
 from hookbridge.testing.event_log import EventLog, Record
-from hookbridge.testing.recording import RecordingCallback, RecordingHook
+from hookbridge.testing.recorders import RecordingCallback, RecordingHook
 from hookbridge.testing.spying import spy, unspy
 
 __all__ = [

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.convert import as_callbacks, as_hooks
 from hookbridge.testing.event_log import EventLog
-from hookbridge.testing.recording import RecordingHook
+from hookbridge.testing.recorders import RecordingHook
 
 BATCH = 4
 RATE = 0.1

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge.ground.lifecycle import Delivery
+from hookbridge.ground.protocols import Logs
 
 
 class Record(NamedTuple):
@@ -55,7 +56,7 @@ class EventLog:
         event: str,
         number: int | None = None,
         *,
-        logs: Any = None,
+        logs: Logs = None,
         results: Any = None,
     ) -> None:
         """Appends one event.
@@ -122,7 +123,7 @@ class EventLog:
         return iter(list(self.records))
 
 
-def _scalars(logs: Any) -> dict[str, float]:
+def _scalars(logs: Logs) -> dict[str, float]:
     """The numbers in `logs`; reads no tensor, since that would wait for its step."""
     if not isinstance(logs, Mapping):
         return {}

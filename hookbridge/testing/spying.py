@@ -14,7 +14,7 @@ from hookbridge.testing.event_log import EventLog, number_and_logs
 _SPY = "_hookbridge_spied"
 
 
-def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
+def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
     """Makes a guest record what it receives, without changing what it does.
 
     The methods of the instance are wrapped, not those of its class. Only events that
@@ -49,7 +49,7 @@ def spy(guest: Any, log: EventLog, name: str | None = None) -> Any:
     return guest
 
 
-def unspy(guest: Any) -> Any:
+def unspy(guest: object) -> Any:
     """Undoes `spy`.
 
     Args:
@@ -71,6 +71,8 @@ def _recording(
     log: EventLog,
     name: str,
 ) -> Callable[..., Any]:
+    """The method of a guest with a record of each call before it runs."""
+
     @functools.wraps(method)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         number, logs = (

@@ -12,7 +12,7 @@ import tensorflow as tf
 from ramps import fit_ramp, ramp_model, session_ramp
 
 import hookbridge as hb
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 
 v1 = tf.compat.v1
 RATES = [0.5, 0.25, 0.25, 0.125, 1.0, 0.0625]

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
 

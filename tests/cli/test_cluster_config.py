@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from hookbridge.cli import main
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 
 CUSTOM = """
 trainingInput:

@@ -16,7 +16,7 @@ from fork_server import ForkServer
 from hookbridge.insight.report.account import accounts, finite
 from hookbridge.insight.report.run_report import Run
 from hookbridge.jobs.demo import report
-from hookbridge.jobs.demo.run import TITLES
+from hookbridge.jobs.demo.demo_run import TITLES
 from hookbridge.jobs.demo.settings import LOOPS, MARKER, DemoSettings
 
 GUESTS = {

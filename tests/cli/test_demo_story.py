@@ -9,7 +9,7 @@ import pytest
 
 from hookbridge.ground import lifecycle
 from hookbridge.ground.lifecycle import Guest
-from hookbridge.jobs.demo.story import complaints
+from hookbridge.jobs.demo.demo_story import complaints
 
 ONE_TENSORFLOW = True
 Events = list[tuple[str, Any]]

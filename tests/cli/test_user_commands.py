@@ -65,7 +65,7 @@ def hooks():
 
 # Flags -> the exit code, and what is printed.
 EXPLAINED: dict[str, tuple[int, list[str]]] = {
-    "--loop=towers": (
+    "--loop=session": (
         0,
         [
             "LearningRateScheduler (callback): wrapped",

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 from hookbridge.cli import main
-from hookbridge.old_programs.rewriting import files
+from hookbridge.old_programs.rewriting import file_rewrites
 
 Output: TypeAlias = pytest.CaptureFixture[str]
 
@@ -22,12 +22,12 @@ class Done(NamedTuple):
     err: str
 
 
-def in_place(*paths: Path) -> list[files.FileRewrite]:
+def in_place(*paths: Path) -> list[file_rewrites.FileRewrite]:
     """Rewrites files and folders; returns what was read."""
-    found = list(files.rewrite_files(paths))
-    plan = [done for done in found if isinstance(done, files.FileRewrite)]
+    found = list(file_rewrites.rewrite_files(paths))
+    plan = [done for done in found if isinstance(done, file_rewrites.FileRewrite)]
     assert len(plan) == len(found), found
-    list(files.write_all([done for done in plan if done.result.changed]))
+    list(file_rewrites.write_all([done for done in plan if done.result.changed]))
     return plan
 
 

@@ -26,7 +26,7 @@ from program_table import PROGRAMS, PROGRAMS_DIR, RECORDED, WHOLE, numbers
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
 from hookbridge.old_programs.names.target import NEWEST
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.scanning import diagnosis
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -124,7 +124,7 @@ def ran(way: str, name: str, folder: Path, server: ForkServer) -> Ran:
     words = [str(main), *(PROGRAMS[name].arguments.split() if name in PROGRAMS else ())]
     if way == "run":
         words = ["-m", "hookbridge", "run", *words]
-        found = doctor.diagnose([main], "2.21")
+        found = diagnosis.diagnose([main], "2.21")
         # It needs the main file alone.
         assert found.files == len(list(folder.glob("*.py")))
         left = found.left

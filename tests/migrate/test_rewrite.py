@@ -13,7 +13,7 @@ from migrate_command import Output, command, in_place
 from hookbridge import errors
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.reading.modules import Unread
-from hookbridge.old_programs.rewriting import files
+from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.rewriting.engine.context import Context
 
 ONE_TENSORFLOW = True
@@ -79,8 +79,8 @@ def test_a_rule_that_fails_costs_one_file(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("bad = 1\n")
     (tmp_path / "b.py").write_text("good = 1\n")
     rules = [migrate.RewriteRule("fail", "Fails.", (ast.Name,), fail)]
-    failed, done = files.rewrite_files([tmp_path], rules=rules)
-    assert isinstance(failed, Unread) and isinstance(done, files.FileRewrite)
+    failed, done = file_rewrites.rewrite_files([tmp_path], rules=rules)
+    assert isinstance(failed, Unread) and isinstance(done, file_rewrites.FileRewrite)
     assert "IndexError" in failed.reason and "report" in failed.reason
 
 
@@ -161,21 +161,25 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
 def test_all_files_are_written_or_none(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(OLD)
-    plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
+    plan = [
+        d for d in file_rewrites.rewrite_files([tmp_path]) if not isinstance(d, Unread)
+    ]
     (tmp_path / "c.py").write_text("x = 1\n")
     with pytest.raises(errors.UnwritableError, match="no file was changed"):
-        list(files.write_all(plan))
+        list(file_rewrites.write_all(plan))
     texts = {p.name: p.read_text() for p in tmp_path.iterdir()}
     assert texts == {"a.py": OLD, "b.py": OLD, "c.py": "x = 1\n"}
-    assert [p.name for p in files.write_all(plan[:2])] == ["a.py", "b.py"]
+    assert [p.name for p in file_rewrites.write_all(plan[:2])] == ["a.py", "b.py"]
 
 
 def test_a_rewrite_that_was_interrupted_can_be_run_again(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import tensorflow as tf\nx = tf.placeholder\n")
     (tmp_path / "b.py").write_text(OLD.replace("RunConfig()", "LinearRegressor([])"))
     (tmp_path / "main.py").write_text("import a, b\n")
-    plan = [d for d in files.rewrite_files([tmp_path]) if not isinstance(d, Unread)]
-    writing = files.write_all([d for d in plan if d.result.changed])
+    plan = [
+        d for d in file_rewrites.rewrite_files([tmp_path]) if not isinstance(d, Unread)
+    ]
+    writing = file_rewrites.write_all([d for d in plan if d.result.changed])
     next(writing)
     assert isinstance(writing, Generator)
     writing.close()
@@ -194,7 +198,7 @@ def test_links_stay_and_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     outside, link = folder / "outside.py", tmp_path / "link.py"
     for one in (outside, link):
         one.symlink_to(path)
-    (found,) = files.rewrite_files([folder])
+    (found,) = file_rewrites.rewrite_files([folder])
     assert isinstance(found, Unread)
     assert str(path) in found.reason and "out of the folder" in found.reason
     assert [done.path for done in in_place(path, tmp_path, link)] == [path]

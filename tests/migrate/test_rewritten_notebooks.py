@@ -12,8 +12,8 @@ from migrate_command import command, in_place
 
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.reading.modules import Unread
-from hookbridge.old_programs.rewriting import files
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.rewriting import file_rewrites
+from hookbridge.old_programs.scanning import diagnosis
 
 ONE_TENSORFLOW = True
 IMPORTS = "%matplotlib inline\nimport tensorflow as tf\n!pip install tf_slim"
@@ -154,7 +154,7 @@ def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
 ) -> None:
     code = f"{line}\nif True:\n    {line}\nimport tensorflow as tf\nx = tf.zeros(3)"
     path = notebook(tmp_path / "a.ipynb", cell(code))
-    named = {one.name for one in doctor.diagnose([path], "2.21").found}
+    named = {one.name for one in diagnosis.diagnose([path], "2.21").found}
     assert line in named and not any("hookbridge_" in name for name in named)
     in_place(path)
     assert sources(path) == [
@@ -180,11 +180,11 @@ def test_what_cannot_be_done_is_said_and_no_success(
         with subtests.test(str(said)):
             assert f"{path}: {said}" in done.out
     assert sources(path)[:3] == [NEW_IMPORTS, "print 'x'", NEW]
-    assert doctor.diagnose([path], "2.21").left == 3
-    assert not doctor.diagnose([path], "2.21").absent
+    assert diagnosis.diagnose([path], "2.21").left == 3
+    assert not diagnosis.diagnose([path], "2.21").absent
     in_r = {"cells": [], "metadata": {"language_info": {"name": "R"}}}
     path.write_text(json.dumps(in_r))
-    (bad,) = files.rewrite_files([path])
+    (bad,) = file_rewrites.rewrite_files([path])
     assert isinstance(bad, Unread) and "a notebook of R, not of Python" in bad.reason
 
 
@@ -200,9 +200,9 @@ def test_bad_notebooks_are_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.ipynb"
     path.write_bytes(content)
     good = notebook(tmp_path / "b.ipynb", cell(IMPORTS), cell(USE))
-    bad, done = files.rewrite_files([tmp_path])
+    bad, done = file_rewrites.rewrite_files([tmp_path])
     assert isinstance(bad, Unread) and bad.reason
-    assert isinstance(done, files.FileRewrite) and done.path == good
+    assert isinstance(done, file_rewrites.FileRewrite) and done.path == good
     assert path.read_bytes() == content
 
 
@@ -215,4 +215,4 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(
         with subtests.test(str(path)):
             assert not in_place(path)[0].result.changed
             assert not migrate.scan([path]).findings
-            assert not doctor.diagnose([path], "2.21").found
+            assert not diagnosis.diagnose([path], "2.21").found

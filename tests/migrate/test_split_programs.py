@@ -11,7 +11,7 @@ from migrate_command import in_place
 
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.reading.programs import read_programs
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.scanning import diagnosis
 
 ONE_TENSORFLOW = True
 
@@ -51,8 +51,8 @@ def test_rewritten_files_run_as_one_program(
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path, name)
-    alone = doctor.diagnose([folder / "main.py"], "2.21")
-    whole = doctor.diagnose([folder], "2.21")
+    alone = diagnosis.diagnose([folder / "main.py"], "2.21")
+    whole = diagnosis.diagnose([folder], "2.21")
     assert alone.left == whole.left == 0
     assert {d.name for d in alone.found} == {d.name for d in whole.found}
     assert alone.files == len(texts_of(name)[0])
@@ -91,7 +91,7 @@ def test_no_false_alarm(tmp_path: Path) -> None:
         "x = tf.compat.v1.estimator.tpu.TPUConfig()",
     ):
         file.write_text(f"import tensorflow as tf\n{line}\n")
-        assert not doctor.diagnose([file], "2.21").left, line
+        assert not diagnosis.diagnose([file], "2.21").left, line
         assert not migrate.rewrite(file.read_text()).todos, line
 
 

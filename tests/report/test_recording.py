@@ -11,7 +11,7 @@ import tensorflow as tf
 from ramps import fit_ramp, session_ramp
 
 import hookbridge as hb
-from hookbridge.insight.profiling import BRIDGE, WAITING
+from hookbridge.insight.guest_profile import BRIDGE, WAITING
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import Run, cost_rows, cost_summary
 

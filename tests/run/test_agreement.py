@@ -12,7 +12,7 @@ from launching import ON_NEWEST, launch_fork
 
 from hookbridge import old_programs as migrate
 from hookbridge.old_programs.names.target import NEWEST
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.scanning import diagnosis
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]
@@ -27,7 +27,7 @@ def write(folder: Path, names: list[str]) -> Path:
 
 def has_doubts(main: Path) -> bool:
     """Whether doctor leaves something of a program to a person."""
-    found = doctor.diagnose([main], NEWEST)
+    found = diagnosis.diagnose([main], NEWEST)
     return bool(found.left or found.absent or found.missing)
 
 

@@ -15,7 +15,7 @@ from hookbridge.cli import main
 from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.target import NEWEST, table
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.scanning import diagnosis
 
 SOURCE = """\
 import tensorflow as tf
@@ -117,7 +117,7 @@ def test_packages_that_are_missing_are_named_with_the_command(
     )
     monkeypatch.delitem(sys.modules, "distutils", raising=False)
     monkeypatch.setattr(installed, "tensorflow", lambda: (2, 22))
-    said = " ".join(doctor.as_text(doctor.diagnose([file], NEWEST)).split())
+    said = " ".join(diagnosis.as_text(diagnosis.diagnose([file], NEWEST)).split())
     assert "needs tensorflow-estimator and tf_keras, which are not installed." in said
     assert 'pip install "tf-hookbridge[estimator]"' in said
     assert 'pip install --no-deps "tf_keras==2.21.*"' in said
@@ -192,7 +192,7 @@ def test_tensorflow_is_not_imported() -> None:
 
 
 def test_programs_that_run_need_no_person() -> None:
-    found = doctor.diagnose([PROGRAMS], "2.21")
+    found = diagnosis.diagnose([PROGRAMS], "2.21")
     left = {one.file for one in found.found if one.person}
     assert {Path(file).name for file in left} == {"gone.py"}
 

@@ -18,7 +18,7 @@ from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
 from hookbridge.estimator import places
 from hookbridge.ground import compat
 from hookbridge.old_programs.run.located import OwnCode
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.scanning import diagnosis
 
 LIBRARIES = PROGRAMS / "libraries"
 V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]
@@ -106,7 +106,7 @@ def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
     assert str(packages / "for_both.py") in named
     (found,) = [
         one
-        for one in doctor.diagnose([installed / "main.py"], "2.21").found
+        for one in diagnosis.diagnose([installed / "main.py"], "2.21").found
         if one.code == "OLD_LIBRARY"
     ]
     assert found.line == 2 and found.run and not found.person
@@ -120,9 +120,9 @@ def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
         "import horovod_of_nobody.tensorflow as hvd\n"
         "try:\n    import better_json as json\nexcept ImportError:\n    pass\n"
     )
-    found = doctor.diagnose([tmp_path / "main.py"], "2.21")
+    found = diagnosis.diagnose([tmp_path / "main.py"], "2.21")
     assert found.absent == ("horovod_of_nobody",)
-    text = doctor.as_text(found)
+    text = diagnosis.as_text(found)
     assert "imports horovod_of_nobody, which is not installed" in text
     verdict = "Nothing is missing, once horovod_of_nobody can be imported."
     assert text.startswith(verdict)

@@ -14,8 +14,8 @@ from launching import launch_fork
 
 from hookbridge import errors
 from hookbridge.old_programs.reading.notebooks import Cell, parse
-from hookbridge.old_programs.run import cells
-from hookbridge.old_programs.scanning import doctor
+from hookbridge.old_programs.run import notebook_cells
+from hookbridge.old_programs.scanning import diagnosis
 
 IMPORT = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [])"
 # Runs the cells of a file as a Jupyter kernel does.
@@ -147,18 +147,18 @@ def test_without_ipython_magics_are_refused_and_the_rest_runs(
     )
     path = write(tmp_path / "a.ipynb", "x = 1", "%matplotlib inline")
     with pytest.raises(errors.MissingExtraError) as refused:
-        cells.check(parse(path.read_text()), "a.ipynb")
+        notebook_cells.check(parse(path.read_text()), "a.ipynb")
     assert str(refused.value) == (
         "Cell 3 of a.ipynb, which has magics of IPython, needs IPython, which is not "
         'installed. Install it with `pip install "tf-hookbridge[notebooks]"`. '
         "Notebooks without magics (`%...`, `!...`) run without it."
     )
-    assert doctor.diagnose([path], "2.21").absent == ("IPython",)
+    assert diagnosis.diagnose([path], "2.21").absent == ("IPython",)
     plain = write(tmp_path / "b.ipynb", "x = 1")
-    cells.check(parse(plain.read_text()), "b.ipynb")
-    assert doctor.diagnose([plain], "2.21").absent == ()
+    notebook_cells.check(parse(plain.read_text()), "b.ipynb")
+    assert diagnosis.diagnose([plain], "2.21").absent == ()
     main = types.ModuleType("main")
-    shell = cells.PlainShell(main, "b.ipynb", old=None)
+    shell = notebook_cells.PlainShell(main, "b.ipynb", old=None)
     assert shell.run(Cell(1, "def f(a): return 1 / a\nf(4)", False)) is None
     assert capsys.readouterr().out == "0.25\n"
     error = shell.run(Cell(2, "f(0)", False))

@@ -11,7 +11,7 @@ from unittest import mock
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session import live_variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.session import LiveSession

@@ -111,7 +111,7 @@ USAGE = [
     *((f"{JOB}\n\ndef {code}\n", "", told) for code, told in FUNCTIONS.items()),
     *((JOB, flags, message) for flags, message in FLAGS.items()),
     (V1_JOB, "--loop=estimator --train_files=", "Received no --train_files, and"),
-    (V1_JOB, "--loop=towers --train_files=", "Received no --train_files, and"),
+    (V1_JOB, "--loop=session --train_files=", "Received no --train_files, and"),
     (WITH_INPUT_FN, "--header_lines=1", "--header_lines=1, and"),
     (WITH_INPUT_FN, "--bad_rows=skip", "or an `input_fn` that takes it"),
     (
@@ -250,9 +250,9 @@ FAILED_RUNS = {
                "rows.csv, line 5: Field 1 in record 0 is not a valid float: nine"),
     "header": (("fit",), JOB, "a,b,label\n" + ROWS,
                "header, --header_lines=1 leaves it out; --bad_rows"),
-    "label": (("towers",), JOB, ROWS + "1,1,7\n",
+    "label": (("session",), JOB, ROWS + "1,1,7\n",
               "train: rows.csv, line 5: Received a label value of 7"),
-    "nan": (("fit", "towers"), NAN, ROWS, "job.py, line 9: `loss` became NaN."),
+    "nan": (("fit", "session"), NAN, ROWS, "job.py, line 9: `loss` became NaN."),
 }  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def test_a_full_disk(train: Any) -> None:
     with small_disk(Path("m"), "5m") as is_mounted:
         if not is_mounted:
             pytest.skip("no file system can be mounted here")
-        code, _, line = train(GOOD.format(units=100_000, scale=1.0), ROWS, "towers")
+        code, _, line = train(GOOD.format(units=100_000, scale=1.0), ROWS, "session")
         assert code == 1
         assert "--model_dir=m cannot be written: no space is left there" in line
         assert "The last whole checkpoint is m/model.ckpt-0." in line

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import testing
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.training.job import TrainingJob
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 v1 = tf.compat.v1
 STEPS = 4
@@ -58,7 +58,7 @@ def job(folder: Path, *, towers: int = 2, steps: Any = None, **changes: Any) -> 
     vars(module).update({k: v for k, v in found.items() if v is not None})
     epochs = 3 if steps is None else None
     settings = TrainingSettings(
-        *("job.py", "towers", str(folder)),
+        *("job.py", "session", str(folder)),
         num_towers=towers,
         train_steps=steps,
         epochs=epochs,

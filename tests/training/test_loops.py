@@ -16,19 +16,19 @@ from listing import LISTING
 from hookbridge.ground import compat
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.inputs import Inputs
-from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.job_inputs import Inputs
+from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.session_training import SessionTraining
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 from hookbridge.jobs.training.user_file import load_file
 
-LOOPS = ("fit", "towers", "estimator")
+LOOPS = ("fit", "session", "estimator")
 WEIGHTS = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
 EPOCHS = 6  # the stopper ends the training after the third
 # Two processes train; the chief of `fit` only coordinates.
 SERVERS = {
     "fit": ("--num_workers=2", "--num_ps=1"),
-    "towers": ("--num_workers=1", "--num_ps=1"),
+    "session": ("--num_workers=1", "--num_ps=1"),
 }
 CLUSTERS = [
     "fit with servers",
@@ -122,7 +122,7 @@ def test_an_epoch_reads_the_data_once(
 ) -> None:
     path = str(ROOT / "examples" / "digits_towers.py")
     settings = TrainingSettings(
-        path, "towers", train_files=(str(DIGITS),), header_lines=1, **flags
+        path, "session", train_files=(str(DIGITS),), header_lines=1, **flags
     )
     definition = ModelDefinition(load_file(path))
     assert Inputs(definition, settings, (workers, 0)).steps_per_epoch() == expected
@@ -135,7 +135,7 @@ def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
     settings = TrainingSettings(path, "estimator", str(tmp_path), ("list.csv",))
     definition = ModelDefinition(load_file(path))
     config = LocalCluster(num_workers=2, num_ps=1).configs()[1]
-    part = Part(definition, settings, Inputs(definition, settings), config, {})
+    part = JobPart(definition, settings, Inputs(definition, settings), config, {})
     session_config = SessionTraining(part).estimator.config.session_config
     filters = ["/job:ps", f"/job:{config.task_type}/task:{config.task_index}"]
     assert list(session_config.device_filters) == filters
@@ -169,7 +169,7 @@ def test_the_listing_runs_as_it_stands(
     if loop in LOOPS:
         run = trained[loop]
     else:
-        sync = ("--sync",) if "towers" in loop else ()
+        sync = ("--sync",) if "session" in loop else ()
         kind = loop.partition(" ")[0]
         run = job.train(kind, *SERVERS[kind], *sync, data="whole", model=loop)
     versions, rates = run.values("version"), run.values("rate")
@@ -221,12 +221,14 @@ def test_an_older_keras_optimizer_trains_alike(job: Job) -> None:
     older = "def optimizer():\n    return tf.keras.optimizers.legacy.SGD(0.1)\n"
     (job.folder / "older.py").write_text(f"{text}\n\n{older}")
     found = {}
-    for loop in ("fit", "towers"):
+    for loop in ("fit", "session"):
         flags = ("--data_dir=few.csv", "--max_steps=5", "--seed=3", "--num_gpus=1")
         job.run("train", f"older {loop}", loop, *flags, file="older")
         found[loop] = weights(job.folder / f"older {loop}", WEIGHTS)
     for name in WEIGHTS:
-        np.testing.assert_allclose(found["towers"][name], found["fit"][name], atol=2e-5)
+        np.testing.assert_allclose(
+            found["session"][name], found["fit"][name], atol=2e-5
+        )
 
 
 @pytest.mark.slow
@@ -252,8 +254,8 @@ def test_params_progress_and_report(job: Job, trained: dict[str, Run]) -> None:
 def test_each_loop_evaluates_and_predicts_with_the_weights_of_another(
     job: Job, trained: dict[str, Run]
 ) -> None:
-    # `towers` has the Estimator of `estimator` for these.
-    loops = {"fit": "towers", "towers": "fit"}
+    # `session` has the Estimator of `estimator` for these.
+    loops = {"fit": "session", "session": "fit"}
     fit, towers = (
         job.run("evaluate", model, loop, "--eval_files=few.csv")
         for loop, model in loops.items()

@@ -17,7 +17,7 @@ from test_bad_definitions import JOB, ROWS, in_graphs
 from hookbridge.cli import main
 
 pytestmark = pytest.mark.slow
-LOOPS = ("fit", "estimator", "towers")
+LOOPS = ("fit", "estimator", "session")
 EMPTY = """
 
 def train_input_fn():
@@ -45,7 +45,7 @@ CASES = {
 
 @pytest.mark.parametrize(
     ("loop", "case"),
-    [*((loop, "empty") for loop in LOOPS), ("fit", "dropped"), ("towers", "skipped")],
+    [*((loop, "empty") for loop in LOOPS), ("fit", "dropped"), ("session", "skipped")],
 )
 def test_a_training_without_a_step_is_no_success(
     loop: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

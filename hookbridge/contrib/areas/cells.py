@@ -18,11 +18,11 @@ def of_keras2(name: str) -> Any:
     except AttributeError as e:
         error = e
 
-    class Missing:
+    class Unavailable:
         def __init__(self, *args: Any, **named: Any) -> None:
             raise error
 
-    return Missing
+    return Unavailable
 
 
 def stack_bidirectional_dynamic_rnn(

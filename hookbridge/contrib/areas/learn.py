@@ -124,6 +124,7 @@ class Experiment:
         return metrics, paths
 
     def _train_and_evaluate(self) -> Any:
+        """Runs the experiment as today's `train_and_evaluate` does."""
         estimator = _estimator()
         return train_and_evaluate(
             self.estimator,

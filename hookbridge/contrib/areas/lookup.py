@@ -29,7 +29,7 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
         return self.initializer
 
 
-def _of_mapping(name: str) -> AnyFunction:
+def _with_mapping(name: str) -> AnyFunction:
     """A function of `tf.contrib.lookup` whose first argument was called `mapping`."""
 
     def table(mapping: Any, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +38,7 @@ def _of_mapping(name: str) -> AnyFunction:
     return table
 
 
-index_table_from_tensor: AnyFunction = _of_mapping("index_table_from_tensor")
-index_to_string_table_from_tensor: AnyFunction = _of_mapping(
+index_table_from_tensor: AnyFunction = _with_mapping("index_table_from_tensor")
+index_to_string_table_from_tensor: AnyFunction = _with_mapping(
     "index_to_string_table_from_tensor"
 )

@@ -22,6 +22,8 @@ class LazyAdamOptimizer(v1.train.AdamOptimizer):  # type: ignore[misc]
         return self._rows(grad, var, indices)
 
     def _rows(self, gradient: Any, variable: Any, indices: Any) -> Any:
+        """The update of some rows: their slots and values change, and no others do."""
+
         def same(value: Any) -> Any:
             return tf.cast(value, gradient.dtype)
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Graph, Session
+
 
 class Predictor:
     """Calls the tensors of a graph by the names of a signature."""
 
-    def __init__(self, graph: Any, session: Any, signature: Any) -> None:
+    def __init__(self, graph: Graph, session: Session, signature: Any) -> None:
         self.graph: Any = graph
         self.session: Any = session
         self.feed_tensors: dict[str, Any] = _tensors(graph, signature.inputs)
@@ -24,7 +26,7 @@ class Predictor:
         return outputs
 
 
-def _tensors(graph: Any, infos: Mapping[str, Any]) -> dict[str, Any]:
+def _tensors(graph: Graph, infos: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors of one side of a signature, by their names there."""
     return {key: graph.get_tensor_by_name(info.name) for key, info in infos.items()}
 
@@ -34,7 +36,7 @@ def from_saved_model(
     signature_def_key: str | None = None,
     *,
     tags: str | None = None,
-    graph: Any = None,
+    graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
     """`tf.contrib.predictor.from_saved_model`."""
@@ -56,7 +58,7 @@ def from_estimator(
     estimator: Any,
     serving_input_receiver_fn: Any,
     output_key: str | None = None,
-    graph: Any = None,
+    graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
     """`tf.contrib.predictor.from_estimator`, with the newest checkpoint."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Graph
+
 _builder = tf.compat.v1.profiler.ProfileOptionBuilder
 TRAINABLE_VARS_PARAMS_STAT_OPTIONS: dict[str, Any] = (
     _builder.trainable_variables_parameter()
@@ -14,7 +16,7 @@ FLOAT_OPS_OPTIONS: dict[str, Any] = _builder.float_operation()
 
 
 def print_model_analysis(
-    graph: Any,
+    graph: Graph,
     run_meta: Any = None,
     op_log: Any = None,
     tfprof_cmd: str = "scope",

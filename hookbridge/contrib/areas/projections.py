@@ -31,6 +31,7 @@ class _Projection(_RNNCell):  # type: ignore[misc]
         return self._cell.zero_state(batch_size, dtype)
 
     def _projected(self, inputs: Any) -> Any:
+        """The inputs through a dense layer; the first call makes its variables."""
         if not self._kernel_and_bias:
             shape = [inputs.shape.as_list()[1], self._size]
             zeros = tf.compat.v1.zeros_initializer(inputs.dtype)

@@ -42,7 +42,7 @@ _LOOP = "whether a loop of a model runs"
 _KERAS_3_TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer|Trainer"
 
 
-def _of_keras_2(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
+def _keras_2_frames(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
     """A row for `keras` 2.15 and one for `tf_keras`."""
     return tuple(
         PrivateFrame(f"{keras}.src.engine.{place}", names, why)
@@ -82,21 +82,21 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "where the checkpoints of a worker's session are",
         ),
     ),
-    "graph_fit_arrays": _of_keras_2(
+    "graph_fit_arrays": _keras_2_frames(
         "training_arrays_v1:model_iteration",
         "aggregator",
         "step",
         "batch_end",
         why=_AVERAGES,
     ),
-    "graph_fit_generator": _of_keras_2(
+    "graph_fit_generator": _keras_2_frames(
         "training_generator_v1:model_iteration", "aggregator", "step", why=_AVERAGES
     ),
     # The model is looked for as the first argument, whatever its name is.
     **{
         loop: (
-            *_of_keras_2(f"training:Model.{loop}", "self", why=_LOOP),
-            *_of_keras_2(f"training_v1:Model.{loop}", "self", why=_LOOP),
+            *_keras_2_frames(f"training:Model.{loop}", "self", why=_LOOP),
+            *_keras_2_frames(f"training_v1:Model.{loop}", "self", why=_LOOP),
             PrivateFrame(f"{_KERAS_3_TRAINER}.{loop}", ("self",), _LOOP),
         )
         for loop in ("fit", "evaluate", "predict")
@@ -104,7 +104,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
     "keras_2_data": tuple(
         row
         for loop in ("fit", "evaluate", "predict")
-        for row in _of_keras_2(
+        for row in _keras_2_frames(
             f"training:Model.{loop}", "data_handler", why="the end of a loop's data"
         )
     ),

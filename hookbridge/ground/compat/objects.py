@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from hookbridge.errors import PrivateNameMovedError
-from hookbridge.ground.compat.names import private
+from hookbridge.ground.compat.private_objects import private
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

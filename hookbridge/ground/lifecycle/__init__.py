@@ -8,6 +8,9 @@ a guest must see. The native order is that of `tf.compat.v1.train.SessionRunHook
 Nothing here imports TensorFlow.
 """
 
+from hookbridge.ground.lifecycle.event_sequences import (
+    expected_events as expected_events,
+)
 from hookbridge.ground.lifecycle.events import ALIASES as ALIASES
 from hookbridge.ground.lifecycle.events import CALLBACK_EVENTS as CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.events import EVENTS as EVENTS
@@ -20,4 +23,3 @@ from hookbridge.ground.lifecycle.events import Host as Host
 from hookbridge.ground.lifecycle.events import Mode as Mode
 from hookbridge.ground.lifecycle.events import events_of as events_of
 from hookbridge.ground.lifecycle.overrides import overridden as overridden
-from hookbridge.ground.lifecycle.sequences import expected_events as expected_events

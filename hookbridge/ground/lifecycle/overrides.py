@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hookbridge.ground.lifecycle.events import Guest, events_of
+from hookbridge.ground.protocols import Callback
 
 BATCH_EVENTS = {
     mode: tuple(
@@ -23,7 +24,9 @@ FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
 _SETTERS = ("set_model", "set_params")
 
 
-def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str, ...]:
+def overridden(
+    guest: object, kind: Guest, beside: Iterable[Any] = ()
+) -> tuple[str, ...]:
     """The events whose method does something in this guest.
 
     `set_model` and `set_params` always count. A batch method counts if Keras calls
@@ -45,7 +48,7 @@ def overridden(guest: Any, kind: Guest, beside: Iterable[Any] = ()) -> tuple[str
     )
 
 
-def overrides(guest: Any, event: str) -> bool:
+def overrides(guest: object, event: str) -> bool:
     """Whether a guest has a method of its own for an event.
 
     The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count.
@@ -63,7 +66,7 @@ def overrides(guest: Any, event: str) -> bool:
     )
 
 
-def wants_batches(callback: Any, mode: str) -> bool:
+def wants_batches(callback: Callback, mode: str) -> bool:
     """Whether Keras would call the batch methods of a callback in a mode."""
     own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
     if callable(own):
@@ -71,7 +74,7 @@ def wants_batches(callback: Any, mode: str) -> bool:
     return any(overrides(callback, event) for event in BATCH_EVENTS[mode])
 
 
-def _insists(callback: Any, mode: str) -> bool:
+def _insists(callback: Callback, mode: str) -> bool:
     """Whether a callback says itself that it wants batches, whatever it overrides."""
     own = f"_implements_{mode}_batch_hooks"
     return overrides(callback, own) and wants_batches(callback, mode)

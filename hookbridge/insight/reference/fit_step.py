@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.batches import BATCH
-from hookbridge.adapters.live_session import variables as live_variables
+from hookbridge.adapters.live_session import live_variables
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.ground import compat
 

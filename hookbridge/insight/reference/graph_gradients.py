@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import graph_ops
 
 # A gradient as one tensor, or one of rows as their values and their indices.
 Parts = list[Any]

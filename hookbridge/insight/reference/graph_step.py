@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import (
     estimator_stack,
+    graph_ops,
+    graph_optimizers,
     learning_rate,
-    logs,
-    optimizers,
+    log_sources,
+    session_variables,
 )
-from hookbridge.adapters.session_graph import ops as graph_ops
 from hookbridge.adapters.session_graph import steps as graph_steps
-from hookbridge.adapters.session_graph import variables as graph_variables
 from hookbridge.insight.reference import graph_gradients
 
 v1 = tf.compat.v1
@@ -38,7 +38,7 @@ class GraphStep:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
-        self._loss = logs.known_loss(graph)
+        self._loss = log_sources.known_loss(graph)
         self._names = estimator_stack.input_names()
         self._steps: graph_steps.StepGraph | None = None
         self._fetches: dict[Any, dict[str, Any]] = {}
@@ -47,12 +47,12 @@ class GraphStep:
     def variables(self) -> Iterator[tuple[str, str, Any]]:
         """`(name, kind, variable)` of all that a checkpoint would hold."""
         graph = self._graph
-        trainable, moving = graph_variables.model_variables(graph)
+        trainable, moving = session_variables.model_variables(graph)
         kinds = {id(v): "weight" for v in trainable} | {id(v): "state" for v in moving}
         counter = v1.train.get_global_step(graph)
         kinds[id(counter)] = "counter"
-        saved = graph_variables.saved_variables(graph)
-        for variable in graph_variables.unique([*trainable, *moving, *saved]):
+        saved = session_variables.saved_variables(graph)
+        for variable in session_variables.unique([*trainable, *moving, *saved]):
             yield variable.op.name, kinds.get(id(variable), "other"), variable
 
     def facts(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class GraphStep:
     def _of_step(self, ops: Any, fed: Collection[str], original: Any) -> dict[str, Any]:
         """The tensors of one kind of step, by what they are."""
         fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
-        trainable, _ = graph_variables.model_variables(self._graph)
+        trainable, _ = session_variables.model_variables(self._graph)
         applied = graph_gradients.applied(ops)
         fetches["applied"] = applied
         fetches["gradients"] = graph_gradients.computed(ops, applied, trainable)
@@ -183,7 +183,7 @@ def _is_computed(tensor: Any, ops: Any) -> bool:
 
 def _optimizer(rate: Any) -> dict[str, Any]:
     """The class and the constant hyperparameters of an optimizer."""
-    found = optimizers.optimizer_of(rate)
+    found = graph_optimizers.optimizer_of(rate)
     numbers = {
         name: float(value.default)
         for name, value in found.hyperparameters.items()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hookbridge import errors
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 Shapes = Mapping[str, tuple[int, ...]]
 _NUMBER = re.compile(r"_\d+(?=/|$)")

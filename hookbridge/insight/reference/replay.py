@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 from hookbridge.insight.reference.files import Recording
 from hookbridge.insight.reference.matching import Matching, match
 

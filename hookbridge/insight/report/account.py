@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests import kinds, roles
-from hookbridge.adapters.guests.record import Guest, record_of
+from hookbridge.adapters.guests.guest_record import Guest, record_of
 from hookbridge.ground import lifecycle
-from hookbridge.insight.profiling import profile
+from hookbridge.insight.guest_profile import profile
 from hookbridge.testing.event_log import EventLog
 from hookbridge.testing.spying import spy, unspy
 

@@ -10,8 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground.arguments import shown, with_arguments
+from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 
@@ -45,11 +46,11 @@ class LearningRateScheduler(ReadyMade):
         self._step = 0
         self._rate: float | None = None
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self._step = self.global_step()
         self._rate = None
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         is_ahead = uses_parameter_servers(self.model)
         step = self._step if is_ahead else self.global_step()
         rate = self._rate_of(step)
@@ -61,6 +62,7 @@ class LearningRateScheduler(ReadyMade):
         self._rate = rate
 
     def _rate_of(self, step: int) -> float:
+        """The rate of the schedule at a step; refuses what is no number."""
         rate = self._schedule(step)
         try:
             value = math.nan if isinstance(rate, (str, bytes)) else float(rate)

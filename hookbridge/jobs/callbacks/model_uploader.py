@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import urllib.parse
 import urllib.request
-from typing import Any
 
 import tensorflow as tf
 from absl import logging
@@ -13,6 +12,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.ground import arguments
 from hookbridge.ground.arguments import positive, seconds
+from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 _HTTP = ("http://", "https://")
@@ -63,7 +63,7 @@ class ModelUploader(ReadyMade):
         self._wait_secs = seconds("wait_secs", wait_secs)
         self.error: Exception | None = None
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
         self.error = None
         try:

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from hookbridge import errors
 from hookbridge.ground import live_lines
 from hookbridge.ground.arguments import positive, seconds, shown, without_arguments
+from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
@@ -74,41 +75,41 @@ class Progress(ReadyMade):
         self._clock = clock
         self._run: _Run | None = None
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self._run = None
         self._begin("train", self.global_step())
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         if self._run is not None:
             self._run.epoch, self._run.batch = epoch, -1
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         self._step("train", batch, logs)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._run is not None:
             self._run.keep(logs)  # until the next step
             self._show_if_due(self._run)
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         self._end("train", logs)
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         self._begin("evaluate")
 
-    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
         self._step("evaluate", batch, logs)
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         self._end("evaluate", logs)
 
-    def on_predict_begin(self, logs: Any = None) -> None:
+    def on_predict_begin(self, logs: Logs = None) -> None:
         self._begin("predict")
 
-    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
         self._step("predict", batch, None)
 
-    def on_predict_end(self, logs: Any = None) -> None:
+    def on_predict_end(self, logs: Logs = None) -> None:
         self._end("predict", None)
 
     def _begin(self, loop: str, first: int = 0) -> None:
@@ -119,12 +120,12 @@ class Progress(ReadyMade):
         size = self._batch_size or params.get("batch_size")
         self._run = _Run(loop, first, last, params, size, self._clock)
 
-    def _step(self, loop: str, batch: int, logs: Any) -> None:
+    def _step(self, loop: str, batch: int, logs: Logs) -> None:
         if self._run is not None and self._run.loop == loop:
             self._run.count(batch, logs)
             self._show_if_due(self._run)
 
-    def _end(self, loop: str, logs: Any) -> None:
+    def _end(self, loop: str, logs: Logs) -> None:
         if self._run is not None and self._run.loop == loop:
             self._run.keep(logs)
             self._print(self._run.line(), "\n")
@@ -179,7 +180,7 @@ class _Run:
     timed_from: tuple[float, int] | None = None
     next_line: float = -math.inf
 
-    def count(self, batch: int, logs: Any) -> None:
+    def count(self, batch: int, logs: Logs) -> None:
         """Steps up to a batch of the epoch have run."""
         self.step += max(batch - self.batch, 1)
         self.batch = batch
@@ -188,7 +189,7 @@ class _Run:
             # The first step is not timed: it also builds the graph or function.
             self.timed_from = (self.clock(), self.step)
 
-    def keep(self, logs: Any) -> None:
+    def keep(self, logs: Logs) -> None:
         """Keeps values until new values with the same names come."""
         self.values.update(_numbers(logs))
         self.logs = None
@@ -253,7 +254,7 @@ def _of(number: int, last: int | None) -> str:
     return str(number) if last is None else f"{number}/{last}"
 
 
-def _numbers(logs: Any) -> dict[str, float]:
+def _numbers(logs: Logs) -> dict[str, float]:
     """The numbers in `logs`; waits for values that a worker has not sent yet."""
     numbers = {}
     for name, value in (_fetched(logs) or {}).items():
@@ -264,6 +265,6 @@ def _numbers(logs: Any) -> dict[str, float]:
     return numbers
 
 
-def _fetched(value: Any) -> Any:
+def _fetched(value: object) -> Any:
     """The value itself: `ParameterServerStrategy` leaves logs or values on a worker."""
     return value.fetch() if hasattr(value, "fetch") else value

@@ -11,9 +11,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.adapters.session_graph import saved
 from hookbridge.ground import arguments
+from hookbridge.ground.protocols import KerasModel, Logs
 from hookbridge.jobs.callbacks.model_uploader import files_below, send
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
@@ -63,7 +64,7 @@ class SavedModelExporter(ReadyMade):
         self._serving_input_fn = serving_input_fn
         self._model_params = arguments.string_mapping("model_params", model_params)
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         path = self.path(self._path, "saved_model_path", "path")
         with _replacing(path) as new:
             if self._model_fn is None:
@@ -94,7 +95,7 @@ def _replacing(path: str) -> Iterator[str]:
     tf.io.gfile.rename(new, path)
 
 
-def _keras_model(model: Any, path: str) -> None:
+def _keras_model(model: KerasModel, path: str) -> None:
     """Writes the Keras model of `fit` or of a session; its inputs are the signature."""
     if uses_parameter_servers(model):  # a copy has its variables in this process
         keras: Any = keras_of(model)
@@ -104,11 +105,11 @@ def _keras_model(model: Any, path: str) -> None:
     model.export(path)
 
 
-def _values_of(model: Any) -> dict[saved.Entry, Any]:
+def _values_of(model: KerasModel) -> dict[saved.SavedArray, Any]:
     """The weights of a model, as a checkpoint has them."""
     link = getattr(model, "live_link", None)
     if link is not None:
-        entries: dict[saved.Entry, Any] = link.weights.entries()
+        entries: dict[saved.SavedArray, Any] = link.weights.entries()
         return entries
     return {
         _whole(weight.name.partition(":")[0]): value
@@ -116,15 +117,15 @@ def _values_of(model: Any) -> dict[saved.Entry, Any]:
     }
 
 
-def _whole(name: str) -> saved.Entry:
-    return saved.Entry(name, "", name)
+def _whole(name: str) -> saved.SavedArray:
+    return saved.SavedArray(name, "", name)
 
 
 def _model_function(
     model_fn: Any,
     serving_input_fn: Any,
     params: Mapping[str, Any] | None,
-    values: Mapping[saved.Entry, Any],
+    values: Mapping[saved.SavedArray, Any],
     path: str,
 ) -> None:
     """Writes an Estimator's model with given values of its variables."""

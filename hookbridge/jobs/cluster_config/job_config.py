@@ -12,7 +12,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import extras
 from hookbridge.ground.arguments import shown, why_no_file
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 JOBS = ("chief", "worker", "ps", "evaluator")
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")

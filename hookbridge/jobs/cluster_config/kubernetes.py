@@ -78,6 +78,7 @@ def jobset(order: JobOrder) -> dict[str, Any]:
 
 
 def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
+    """The template of a Job that restarts its pods unless an exit code is permanent."""
     pod = _pod(order, replicas)
     pod["containers"][0]["env"] = [
         # First the index: Kubernetes fills in only variables above.
@@ -108,6 +109,7 @@ def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
 
 
 def _tf_config(order: JobOrder, job: str) -> str:
+    """`TF_CONFIG` as text, in which Kubernetes writes the index of the pod."""
     cluster = {
         each.job: [
             f"{order.name}-{each.job}-0-{index}.{order.name}:{PORT}"

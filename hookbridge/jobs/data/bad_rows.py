@@ -53,6 +53,8 @@ def printed(rows: list[BadRow]) -> list[BadRow]:
 
 
 def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
+    """The rows that `transform` fails on, from one parallel read of all."""
+
     def outcome(file: Any, number: Any, row: Any) -> Any:
         examples = transform(tf.data.Dataset.from_tensors(row)).take(1)
         marks = examples.map(lambda *_: True).ignore_errors()

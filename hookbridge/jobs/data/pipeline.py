@@ -141,6 +141,7 @@ class Pipeline:
         return bad[0] if bad else None
 
     def _example(self, row: Any) -> Any:
+        """What the extractor makes of one row, with checked labels and whole paths."""
         if self._rows.format == "tfrecord":
             return self._extractor(row)
         defaults = [tf.constant([], tf.constant(each).dtype) for each in self._columns]
@@ -157,7 +158,7 @@ class Pipeline:
         return self._extractor(*columns)
 
 
-def _check_column_value(place: int, value: Any) -> None:
+def _check_column_value(place: int, value: object) -> None:
     """Raises unless a value has a type that a column of a line can have."""
     dtype = None
     with contextlib.suppress(TypeError, ValueError):

@@ -89,6 +89,7 @@ class Rows:
         return joined
 
     def _part(self, path: str, without: Sequence[int]) -> Any:
+        """The rows of one file, each with its path and number, without some of them."""
         if self.format == "tfrecord":
             rows = tf.data.TFRecordDataset(path).enumerate(1)
         else:

@@ -18,8 +18,8 @@ from hookbridge.insight.report.run_report import (
     event_header,
     event_rows,
 )
+from hookbridge.jobs.demo.demo_story import complaints
 from hookbridge.jobs.demo.settings import DemoSettings
-from hookbridge.jobs.demo.story import complaints
 from hookbridge.testing import differences as compared
 
 _MOST_COSTS = 8  # rows for each loop
@@ -44,13 +44,14 @@ def differences(runs: Sequence[Run], settings: DemoSettings) -> list[str]:
         for run in runs
         for account in run.accounts
         for name in account.guests
-        for line in _of_guest(name, run, account, settings)
+        for line in _check_guest(name, run, account, settings)
     ]
 
 
-def _of_guest(
+def _check_guest(
     name: str, run: Run, account: Account, settings: DemoSettings
 ) -> list[str]:
+    """What differs between the events of a guest and those that it should have seen."""
     guest, events = account.guests[name], account.events(name)
     in_fit = run.name == "fit"  # its coordinator runs every guest
     if not (in_fit or guest.runs_here):
@@ -147,7 +148,7 @@ def as_page(
         summary=f"The same {number} hooks and callbacks trained in both loops. "
         + " ".join(differences or ["Every guest saw the documented events everywhere."])
         + "".join(f" {line}" for line in _footnote(runs)),
-        runs=[replace(run, facts=_of_run(run)) for run in runs],
+        runs=[replace(run, facts=_describe_run(run)) for run in runs],
         settings={key: str(value) for key, value in asdict(settings).items()},
     )
 
@@ -160,6 +161,6 @@ def _facts(account: Account) -> dict[str, str]:
     }
 
 
-def _of_run(run: Run) -> dict[str, str]:
+def _describe_run(run: Run) -> dict[str, str]:
     names = ", ".join(account.process for account in run.accounts)
     return {**_facts(run.accounts[0]), "processes with guests": names}

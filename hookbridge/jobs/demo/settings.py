@@ -64,7 +64,7 @@ class DemoSettings:
         share = self.batch_size // (trainers if loop == "session" else 1)
         flags = [
             str(FILE),
-            f"--loop={'towers' if loop == 'session' else loop}",
+            f"--loop={loop}",
             f"--model_dir={Path(self.model_dir) / loop}",
             f"--train_files={DATA}",
             f"--eval_files={DATA}",

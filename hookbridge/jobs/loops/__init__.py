@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hookbridge.ground.lazy import attach
 
 if TYPE_CHECKING:
-    from hookbridge.ground.cluster import ClusterConfig as ClusterConfig
+    from hookbridge.ground.tf_config import ClusterConfig as ClusterConfig
     from hookbridge.jobs.loops.callable_session import (
         CallableSessionHook as CallableSessionHook,
     )
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "CallableSessionHook": "hookbridge.jobs.loops.callable_session",
-    "ClusterConfig": "hookbridge.ground.cluster",
+    "ClusterConfig": "hookbridge.ground.tf_config",
     "GroupStopHook": "hookbridge.jobs.loops.group_stop.hook",
     "LocalCluster": "hookbridge.jobs.loops.tasks.local_cluster",
     "OwnLoop": "hookbridge.jobs.loops.own_loop",

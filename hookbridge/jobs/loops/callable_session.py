@@ -19,7 +19,8 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import Session
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -94,6 +95,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     def _callable(
         self, fetches: Any, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
+        """A callable for a run that was made before; None for an ordinary run."""
         steps = self._steps
         if steps is None or type(feeds) is not dict:
             return None
@@ -173,7 +175,7 @@ class _Step:
         return run
 
 
-def _converted(value: Any, dtype: Any) -> Any:
+def _converted(value: object, dtype: Any) -> Any:
     """A value as an array; None if `run` would treat it specially or raise."""
     if not isinstance(value, _PLAIN) and type(value) is not int:
         return None
@@ -194,7 +196,7 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     `Model.fit` it has no effect.
     """
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Any) -> None:
         """Adopts the session."""
         CallableSession.adopt(session)
 

@@ -31,9 +31,9 @@ def check(logs: object) -> None:
 class OwnEpochLogs:
     """The logs of one epoch, or of one evaluation.
 
-    A single number, or numbers with names, are of the batch: their logs are means over
-    the epoch so far, each batch with the weight of its size, as in `fit`. A mapping is
-    taken as it is.
+    What a step returns is of the batch: the logs of its numbers are means over the
+    epoch so far, each batch with the weight of its size, as in `fit`. What `logs` makes
+    itself, of metrics or by a function, is taken as it is.
     """
 
     def __init__(self) -> None:
@@ -55,17 +55,17 @@ class OwnEpochLogs:
             self.last = dict(logs(returned))
         elif isinstance(logs, Mapping):
             self.last = {name: self._value(item) for name, item in logs.items()}
-        elif isinstance(returned, Mapping):
-            self.last = dict(returned)
         else:
             size = _size(args)
             self.last = {
                 name: self._mean(name).update(tf.cast(value, "float32"), size)
+                if _is_scalar(value)
+                else value
                 for name, value in named(returned, logs).items()
             }
         return self.last
 
-    def _value(self, item: Any) -> Any:
+    def _value(self, item: object) -> Any:
         if hasattr(item, "result") and hasattr(item, "reset_state"):
             self._metrics.setdefault(id(item), item)
             return item.result()
@@ -78,7 +78,7 @@ class OwnEpochLogs:
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
     """What a step returned, by name: `loss` if it is one number without a name."""
     if isinstance(returned, Mapping):
-        return {str(name): _tensor(value) for name, value in returned.items()}
+        return _of_mapping(returned, logs)
     names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
     values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if isinstance(logs, (list, tuple)) and len(names) != len(values):
@@ -89,13 +89,33 @@ def named(returned: Any, logs: Logs) -> dict[str, Any]:
     return {
         name: _tensor(value)
         for name, value in zip(names, values, strict=False)
-        if (tf.is_tensor(value) and value.shape.rank == 0) or _is_number(value)
+        if _is_scalar(value)
     }
+
+
+def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
+    """The entries of a mapping that a step returned: all, or those in `logs`."""
+    wanted = list(logs) if isinstance(logs, (list, tuple)) else list(returned)
+    missing = [name for name in wanted if name not in returned]
+    if missing:
+        raise errors.InvalidArgumentError(
+            f"logs names {shown(missing)}, and the step returned "
+            f"{shown(list(returned))}; expected names of what it returns."
+        )
+    return {str(name): _tensor(returned[name]) for name in wanted}
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Logs as Python numbers where they are numbers."""
     return {name: _number(value) for name, value in logs.items()}
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether a value has a mean: a number, or a tensor of one."""
+    if not tf.is_tensor(value):
+        return _is_number(value)
+    is_numeric = value.dtype.is_floating or value.dtype.is_integer
+    return bool(value.shape.rank == 0 and is_numeric)
 
 
 def _is_number(value: object) -> bool:
@@ -106,7 +126,7 @@ def _tensor(value: object) -> Any:
     return tf.convert_to_tensor(value) if _is_number(value) else value
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     return array.item() if array.ndim == 0 and array.dtype != object else value
 

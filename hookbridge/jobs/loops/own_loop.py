@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.parameter_server.refusals import uses_parameter_servers
+from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import positive, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign
@@ -168,14 +169,17 @@ class OwnLoop:
         """The logs of the epochs so far."""
         return dict(self._model.history.history)
 
-    @property
-    def ends_epoch(self) -> bool:
-        """Whether the last step was the last one of its epoch: time to evaluate."""
+    def should_evaluate(self) -> bool:
+        """Whether the last step was the last one of its epoch: time to evaluate.
+
+        It is true until the next `step`, `should_stop` or `end_epoch`, which end the
+        epoch.
+        """
         return self._is_in_epoch and self._batch == self._steps_per_epoch
 
     def should_stop(self) -> bool:
         """Whether the loop is to end; ends an epoch whose steps have been made."""
-        if self.ends_epoch:
+        if self.should_evaluate():
             self._finish_epoch()
         is_done = self._epochs is not None and self._epoch >= self._epochs
         return is_done or bool(self._model.stop_training)
@@ -190,11 +194,14 @@ class OwnLoop:
             `strategy.run`. Hooks find its tensors by the names that `fit` has, and what
             it returns as `loss:0` or by its names.
           *args: what the step is called with.
-          logs: what callbacks get. None takes what the step returns: a mapping as it
-            is, a number as `loss`. A list names the parts of a tuple. These numbers are
-            means over the epoch in `logs`, as in `fit`. A mapping of names to Keras
-            metrics is read after each step, and its metrics are reset at the begin of
-            each epoch. A function makes a mapping of what the step returns.
+          logs: what callbacks get. None takes what the step returns: the numbers of a
+            mapping by their names, another number, or the first one of a tuple, as
+            `loss`. A list names the parts of a tuple, or chooses from a mapping. All
+            these numbers are of the batch: `logs` has their means over the epoch, as
+            in `fit`. A mapping of names to Keras metrics is read after each step, and
+            its metrics are reset at the begin of each epoch. A function makes a mapping
+            of what the step returns, which is taken as it is: `logs=dict` for a step
+            that returns the results of metrics.
 
         Returns:
           What the step has returned.
@@ -259,10 +266,12 @@ class OwnLoop:
         """Evaluates, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
 
         The results are in the logs of the epoch as `val_<name>`, if the epoch has not
-        ended: call this where `ends_epoch` is true.
+        ended: call this where `should_evaluate()` is true.
 
         Args:
-          step: called with each batch.
+          step: called with each batch, or, if it takes more than one argument, with the
+            parts of each batch: `step(batch)` or `step(*batch)`, as you call
+            `loop.step(step, ...)`.
           data: the batches; None calls `step` once, without arguments.
           logs: see `step`.
 
@@ -274,12 +283,17 @@ class OwnLoop:
             called with a batch.
         """
         own_logs.check(logs)
-        step = with_arguments("step", step, *([] if data is None else ["batch"]))
+        takes_parts = data is not None and _takes_parts(step)
+        if not takes_parts:  # else the first batch tells its parts
+            with_arguments("step", step, *([] if data is None else ["batch"]))
         epoch = own_logs.OwnEpochLogs()
         self._list.on_test_begin()
         for number, batch in enumerate(((),) if data is None else data):
             args = () if data is None else (batch,)
+            if takes_parts and isinstance(batch, (tuple, list)):
+                args = tuple(batch)
             if number == 0:
+                with_arguments("step", step, *(f"part_{n}" for n in range(len(args))))
                 epoch.begin()
             self._list.on_test_batch_begin(number)
             self._list.on_test_batch_end(number, epoch.after(step(*args), logs, args))
@@ -287,6 +301,21 @@ class OwnLoop:
         self._list.on_test_end(metrics)
         self._more.update({f"val_{name}": value for name, value in metrics.items()})
         return metrics
+
+
+def _takes_parts(step: object) -> bool:
+    """Whether a step needs more than one argument, and so the parts of a batch."""
+    try:
+        parameters = inspect.signature(step).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    needed = [
+        p
+        for p in parameters
+        if p.default is p.empty
+        and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(needed) > 1
 
 
 def _check_model(model: KerasModel) -> None:

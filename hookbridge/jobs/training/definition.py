@@ -49,7 +49,7 @@ class ModelDefinition:
     `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
     `guests` and `params`; the first two may take `mode` and `model_dir`. With
     `graph_model(features, mode)`, the network of `custom_model()` in plain TF1, it
-    trains in `towers` without an Estimator, and without Keras 2.
+    trains in `session` without an Estimator, and without Keras 2.
     """
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:
@@ -166,7 +166,7 @@ class ModelDefinition:
         line = f", line {code.co_firstlineno}" if code is not None else ""
         return f"{self.path}{line}: `{name}`"
 
-    def wrong(self, name: str, value: Any, expected: str) -> Exception:
+    def wrong(self, name: str, value: object, expected: str) -> Exception:
         """The error for a function, or a value, that is not as expected."""
         returned = "returned" if callable(getattr(self.module, name, None)) else "is"
         return errors.InvalidArgumentError(

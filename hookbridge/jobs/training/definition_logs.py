@@ -16,6 +16,7 @@ from absl import logging
 
 from hookbridge.ground.lifecycle import overrides
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Callback, Logs
 from hookbridge.jobs.callbacks.ready_made import metrics_of, step_of
 
 # Callbacks of these packages know Keras's arguments alone.
@@ -25,7 +26,7 @@ Entries = Mapping[str, Any]
 Arguments = tuple[Place, Entries]
 
 
-def add_definition_logs(callback: Any) -> None:
+def add_definition_logs(callback: Callback) -> None:
     """Lets a user's callback see the arguments of a definition file from now on."""
     if type(callback).__module__.partition(".")[0] in _STOCK:
         return
@@ -59,12 +60,12 @@ class _Logs(dict[Any, Any]):
         return super().get(key, default)
 
 
-def _watched(callback: Any, event: str, missed: set[Any]) -> Callable[..., Any]:
+def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., Any]:
     """The method, called with `_Logs`; what it adds to them reaches the caller's."""
     method, more = getattr(callback, event), _EVENTS[event]
     arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
 
-    def called(*args: Any, logs: Any = None) -> Any:
+    def called(*args: Any, logs: Logs = None) -> Any:
         *place, logs = args if len(args) == arguments else (*args, logs)
         if more is not None:
             place, logs = more(callback, place, logs or {})
@@ -81,17 +82,17 @@ def _watched(callback: Any, event: str, missed: set[Any]) -> Callable[..., Any]:
     return called
 
 
-def _train_batch_begin(callback: Any, place: Place, logs: Entries) -> Arguments:
+def _train_batch_begin(callback: Callback, place: Place, logs: Entries) -> Arguments:
     size = (callback.params or {}).get("batch_size")
     version = step_of(callback.model.optimizer)
     return [version], {"batch": place[0], "size": size, **logs}
 
 
-def _test_end(callback: Any, place: Place, logs: Entries) -> Arguments:
+def _test_end(callback: Callback, place: Place, logs: Entries) -> Arguments:
     return place, {**logs, "metrics": metrics_of(logs)}
 
 
-def _predict_batch_end(callback: Any, place: Place, logs: Entries) -> Arguments:
+def _predict_batch_end(callback: Callback, place: Place, logs: Entries) -> Arguments:
     outputs = logs.get("outputs")
     if isinstance(outputs, Mapping) and "predictions" in outputs:
         outputs = outputs["predictions"]

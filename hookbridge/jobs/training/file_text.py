@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
 
 # What a model definition file has, one of them.
 MODELS = ("custom_model", "model_fn")

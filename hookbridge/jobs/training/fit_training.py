@@ -16,7 +16,7 @@ from hookbridge.jobs.callbacks.ready_made import ReadyMade
 from hookbridge.jobs.loops.towers.devices import tower_devices
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.keras_model import compile_model, features_of
-from hookbridge.jobs.training.part import SAVE_SECS, Part
+from hookbridge.jobs.training.part import SAVE_SECS, JobPart
 from hookbridge.jobs.training.summary import watchers
 
 v1 = tf.compat.v1
@@ -28,11 +28,11 @@ class FitTraining:
     It writes checkpoints as a session does, so each loop can read the other's weights.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: JobPart) -> None:
         if not part.definition.is_keras:
             raise errors.RefusedError(
                 f"{part.definition.path} has a `model_fn`, which builds a graph with a "
-                "train op of its own; `fit` trains Keras models. Use --loop=towers or "
+                "train op of its own; `fit` trains Keras models. Use --loop=session or "
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
@@ -41,7 +41,7 @@ class FitTraining:
             raise errors.InvalidArgumentError(
                 f"Received --num_towers={settings.num_towers} with --loop=fit in a "
                 "cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
-                "of its workers by itself. Use --loop=towers or --loop=estimator."
+                "of its workers by itself. Use --loop=session or --loop=estimator."
             )
         self._part = part
 

@@ -10,12 +10,13 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.adapters.live_model import clone
-from hookbridge.adapters.session_graph.variables import write
+from hookbridge.adapters.session_graph.session_variables import write
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel, Session
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN, TowerSpec
 from hookbridge.jobs.training.graph_optimizer import GraphOptimizer
 from hookbridge.jobs.training.keras_model import start_names
-from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.part import JobPart
 
 v1 = tf.compat.v1
 # The mean loss over the examples. An Estimator's own `loss` is the mean over the
@@ -45,7 +46,7 @@ def _size(features: Any) -> Any:
 class GraphModel:
     """Builds the network of a file in each graph: a Keras 2 model, or `graph_model`."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: JobPart) -> None:
         self._definition = part.definition
         self._make_optimizer = GraphOptimizer(part.definition)
         self._replicas, self._is_chief = part.replicas, part.is_chief
@@ -147,12 +148,12 @@ class GraphModel:
         )
         return synchronous, [synchronous.make_session_run_hook(self._is_chief)]
 
-    def _begin_with(self, model: Any) -> Any:
+    def _begin_with(self, model: KerasModel) -> Any:
         if self._first_values is None:
             return None
         values = self._first_values
 
-        def init_fn(scaffold: Any, session: Any) -> None:
+        def init_fn(scaffold: Any, session: Session) -> None:
             del scaffold
             write(session, zip(model.weights, values, strict=True))
 

@@ -14,17 +14,18 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.protocols import RunContext, RunValues
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight.report.account import Recorder
 from hookbridge.insight.report.run_report import write_html
-from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.inputs import Inputs
-from hookbridge.jobs.training.part import Part
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.job_inputs import Inputs
+from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.summary import failure, report, summary
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
@@ -36,7 +37,7 @@ class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.steps: int = 0
         self.preempted: bool = False
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Counts a step, and ends the training after it if SIGTERM came."""
         self.steps += 1
         if self.preempted:
@@ -68,7 +69,7 @@ class TrainingJob:
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        self._part = Part(definition, settings, inputs, config, params)
+        self._part = JobPart(definition, settings, inputs, config, params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.jobs.training.fit_training import FitTraining

@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.training.definition import ModelDefinition
 
 
@@ -42,7 +43,7 @@ def built_model(
     return model
 
 
-def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None:
+def compile_model(model: KerasModel, definition: ModelDefinition, batches: Any) -> None:
     """Compiles a model with the file's loss, metrics and optimizer."""
     keras: Any = keras_of(model)
     outputs = getattr(model, "outputs", None) or [None]
@@ -50,7 +51,7 @@ def compile_model(model: Any, definition: ModelDefinition, batches: Any) -> None
         raise errors.InvalidArgumentError(
             f"{definition.where('custom_model')} has {len(outputs)} outputs; expected "
             "one with --loop=fit, whose Keras takes a loss for each output. Use "
-            "--loop=towers or --loop=estimator."
+            "--loop=session or --loop=estimator."
         )
     spec = batches.element_spec
     labels = tf.nest.flatten(spec[1])[0] if isinstance(spec, tuple) else None

@@ -9,19 +9,19 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight import checkpoints
-from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.inputs import Inputs
+from hookbridge.jobs.training.job_inputs import Inputs
 from hookbridge.jobs.training.keras_model import built_model
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 
 SAVE_SECS = 600
 
 
 @dataclass(frozen=True)
-class Part:
+class JobPart:
     """What one process of a job works with."""
 
     definition: ModelDefinition

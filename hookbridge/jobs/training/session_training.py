@@ -14,8 +14,8 @@ from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
-from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.server import own_device
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.build import VARIABLE_DEVICE
 from hookbridge.jobs.loops.towers.devices import session_config, tower_devices
 from hookbridge.jobs.loops.towers.evaluation import Evaluation
@@ -26,21 +26,21 @@ from hookbridge.jobs.loops.towers.inputs import (
 )
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
-from hookbridge.jobs.training.part import Part
+from hookbridge.jobs.training.part import JobPart
 from hookbridge.jobs.training.summary import watchers
 
 v1 = tf.compat.v1
 
 
 class SessionTraining:
-    """One process's part of a job in the loops `towers` and `estimator`.
+    """One process's part of a job in the loops `session` and `estimator`.
 
     Both train the same `model_fn`, replicated over the towers; they evaluate and
     predict with the same Estimator. A file with `graph_model` trains and is validated
-    in `towers` without one.
+    in `session` without one.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: JobPart) -> None:
         self._part = part
         definition, settings = part.definition, part.settings
         self._devices = tower_devices(settings.num_towers)
@@ -90,7 +90,7 @@ class SessionTraining:
         trains = part.config.task_type in (*CHIEF_TYPES, "worker")
         if trains and not part.settings.batch_per_tower:  # before a server starts
             check_first_batch(part.inputs.function(TRAIN), len(self._devices))
-        if part.settings.loop == "towers":
+        if part.settings.loop == "session":
             self._train_in_towers(guests, steps_per_epoch, last_step)
             return part.global_step()
         hooks, input_fn = self._hooks(guests, steps_per_epoch), part.inputs.function
@@ -232,6 +232,7 @@ class SessionTraining:
         )
 
     def _guests(self, mode: str, guests: list[Any], **options: Any) -> list[Any]:
+        """The hooks for guests in one mode, with the options of this job."""
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}

@@ -69,7 +69,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
     if part := removed_part(name):
-        return _of_removed(name, part)
+        return _resolve_removed(name, part)
     if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, find in _FINDER_OF_PREFIX.items():
@@ -92,7 +92,7 @@ def _hook_of_today(name: str, target: Target) -> str:
     return hook if is_hook and target.has(hook) else ""
 
 
-def _of_removed(name: str, part: str) -> Resolution:
+def _resolve_removed(name: str, part: str) -> Resolution:
     """What stands for a name of another library, of which `part` was removed."""
     row = removed()[part]
     if row.living:
@@ -129,7 +129,8 @@ def _gone(name: str) -> Resolution:
     return Resolution("GONE", hint=hint(name))
 
 
-def _of_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+    """The name in `hb.estimator`, or in TensorFlow where that still has Estimator."""
     if prefix.startswith("tf.") and target.has_estimator:
         if target.has(name):
             return None
@@ -144,13 +145,17 @@ def _of_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     return Resolution("ESTIMATOR", _joined(_ESTIMATOR, "v1" if is_v1 else "", rest))
 
 
-def _of_keras_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_keras_estimator(
+    name: str, prefix: str, target: Target
+) -> Resolution | None:
     if target.has_estimator:
         return None
     return Resolution("ESTIMATOR", _joined(_ESTIMATOR, name[len(prefix) + 1 :]))
 
 
-def _of_private_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_private_estimator(
+    name: str, prefix: str, target: Target
+) -> Resolution | None:
     """The public name for a name in a private module of Estimator, if any."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
@@ -162,7 +167,7 @@ def _of_private_estimator(name: str, prefix: str, target: Target) -> Resolution 
     return Resolution("ESTIMATOR_PRIVATE", hint=hint)
 
 
-def _of_contrib(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | None:
     if not contrib_names.lives(name):
         return _gone(name)
     path = name[len("tf.contrib") :].lstrip(".")
@@ -196,15 +201,17 @@ def _public(source: str, name: str, target: Target) -> str:
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
-    if root == "tf_slim" and _of_slim(dotted, root, target) is None:
+    if root == "tf_slim" and _resolve_slim(dotted, root, target) is None:
         return dotted
     if root == "estimator" and has_estimator(rest, v1=True):
-        outcome = _of_estimator(f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target)
+        outcome = _resolve_estimator(
+            f"{_V1}.estimator.{rest}", f"{_V1}.estimator", target
+        )
         return outcome.living if outcome is not None and outcome.living else ""
     return ""
 
 
-def _of_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     if name == _MNIST or name.startswith(f"{_MNIST}."):
         rest = name[len(_MNIST) + 1 :]
         return Resolution("TUTORIALS", _joined(_CARRIED, "learn.datasets.mnist", rest))
@@ -213,7 +220,7 @@ def _of_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     return _gone(name)
 
 
-def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_private_keras(name: str, prefix: str, target: Target) -> Resolution | None:
     """The public name: that of the same module, or one that ends in the same way."""
     public = name.replace("tensorflow.python.keras", "tf.keras", 1)
     place, _, last = public.rpartition(".")
@@ -230,7 +237,7 @@ def _of_private_keras(name: str, prefix: str, target: Target) -> Resolution | No
     return Resolution("KERAS_PRIVATE", public)
 
 
-def _of_private(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """The name itself, if the target has it or nothing is known of it."""
     module, _, last = name.rpartition(".")
     if living := _other_meaning(name, module, last, target):
@@ -268,7 +275,7 @@ def _public_places(name: str, last: str) -> Iterator[str]:
     yield f"{_V1}.{last}"
 
 
-def _of_slim(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         place = "" if inside.startswith("layers.") else "slim"
@@ -280,29 +287,29 @@ def _of_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     )
 
 
-def _of_carried(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_carried(name: str, prefix: str, target: Target) -> Resolution | None:
     old = name.replace(_CARRIED, "tf.contrib", 1)
     return None if contrib_names.lives(old) else _gone(old)
 
 
-def _of_our_v1(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_our_v1(name: str, prefix: str, target: Target) -> Resolution | None:
     return None if has_estimator(name[len(prefix) + 1 :], v1=True) else _NEVER
 
 
 # The first row that has a prefix of the name decides.
 _FINDERS = (
-    (("tensorflow_estimator.python",), _of_private_estimator),
-    (("tensorflow.python.estimator",), _of_private_estimator),
-    (_ESTIMATORS, _of_estimator),
-    (("tensorflow_estimator",), _of_private_estimator),
-    (_OF_KERAS, _of_keras_estimator),
-    (("tf.contrib",), _of_contrib),
-    (("tf.examples", "tensorflow.examples"), _of_tutorials),
-    (("tensorflow.python.keras",), _of_private_keras),
-    (("tensorflow.python",), _of_private),
-    (("tf_slim",), _of_slim),
-    ((_CARRIED,), _of_carried),
-    ((f"{_ESTIMATOR}.v1",), _of_our_v1),
+    (("tensorflow_estimator.python",), _resolve_private_estimator),
+    (("tensorflow.python.estimator",), _resolve_private_estimator),
+    (_ESTIMATORS, _resolve_estimator),
+    (("tensorflow_estimator",), _resolve_private_estimator),
+    (_OF_KERAS, _resolve_keras_estimator),
+    (("tf.contrib",), _resolve_contrib),
+    (("tf.examples", "tensorflow.examples"), _resolve_tutorials),
+    (("tensorflow.python.keras",), _resolve_private_keras),
+    (("tensorflow.python",), _resolve_private),
+    (("tf_slim",), _resolve_slim),
+    ((_CARRIED,), _resolve_carried),
+    ((f"{_ESTIMATOR}.v1",), _resolve_our_v1),
 )
 _FINDER_OF_PREFIX = {prefix: find for prefixes, find in _FINDERS for prefix in prefixes}
 

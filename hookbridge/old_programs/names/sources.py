@@ -188,6 +188,7 @@ def names_in(file: Path) -> frozenset[str]:
 
 
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that statements bind, in blocks too, but not inside definitions."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -136,10 +136,10 @@ def _kinds(
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
     yield from _needing_v1(nodes, names)
-    yield from _of_nodes(nodes, names, target)
+    yield from _examine_nodes(nodes, names, target)
 
 
-def _of_nodes(
+def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[tuple[str, str, int]]:
     """What imports, names, calls and constants show, one node at a time."""
@@ -147,9 +147,9 @@ def _of_nodes(
         for one in imports(node):
             if one.full.partition(".")[0] in TENSORFLOW:
                 yield "tensorflow", one.full, one.node.lineno
-                yield from _of_name(canonical(one.full), one.node.lineno, target)
+                yield from _examine_name(canonical(one.full), one.node.lineno, target)
         if isinstance(node, ast.Attribute):
-            yield from _of_attribute(node, names, target)
+            yield from _examine_attribute(node, names, target)
         elif isinstance(node, ast.Call):
             full = names.of(node.func) or ""
             old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
@@ -159,13 +159,13 @@ def _of_nodes(
             yield "keras_choice", _LEGACY_KERAS, node.lineno
 
 
-def _of_attribute(
+def _examine_attribute(
     node: ast.Attribute, names: Names, target: Target
 ) -> Iterator[tuple[str, str, int]]:
     """What a dotted name shows, or a method of whatever it is called on."""
     full = names.of(node)
     if full is not None:
-        yield from _of_name(full, node.lineno, target)
+        yield from _examine_name(full, node.lineno, target)
     elif node.attr in _OLD_METHODS:
         # The datasets of `tensorflow.compat.v1` have these methods anyway.
         has_v1 = "tf.compat.v1" in map(canonical, names.bound.values())
@@ -174,7 +174,9 @@ def _of_attribute(
         yield "needs_v1", "shape[...].value", node.lineno
 
 
-def _of_name(name: str, line: int, target: Target) -> Iterator[tuple[str, str, int]]:
+def _examine_name(
+    name: str, line: int, target: Target
+) -> Iterator[tuple[str, str, int]]:
     """What a name of TensorFlow, or of a package that brings it, shows by itself."""
     for kind, beginnings in _PARTS.items():
         if name.startswith(beginnings):

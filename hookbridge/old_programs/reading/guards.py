@@ -44,14 +44,14 @@ def guarded(nodes: Sequence[ast.AST], is_dead: IsDead) -> frozenset[int]:
 
 def _guarded_parts(node: ast.AST, is_dead: IsDead) -> Iterator[ast.AST]:
     if isinstance(node, ast.Try):
-        yield from _of_try(node, is_dead)
+        yield from _read_try(node, is_dead)
     elif isinstance(node, ast.If) and _asks(node.test):
         yield from (*node.body, *node.orelse)
     elif isinstance(node, ast.IfExp) and _asks(node.test):
         yield from (node.body, node.orelse)
 
 
-def _of_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
+def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
     """The guarded statements of a `try`, and those of handlers that never run."""
     of_names = [h for h in node.handlers if h.type and _NO_NAME in ast.unparse(h.type)]
     errors = OF_IMPORTS | {_NO_NAME}

@@ -162,6 +162,7 @@ class Programs:
         return [*self._roots(module), *self._added]
 
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
+        """The own modules that a file imports; each is read when it is first seen."""
         roots = self.roots(module) if module.file else ()
         for name, file in imported(module, roots) if module.file else ():
             path = os.path.realpath(file)

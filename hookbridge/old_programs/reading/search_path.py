@@ -87,14 +87,14 @@ class _Paths:
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
-            return self._of_name(node)
+            return self._read_name(node)
         if isinstance(node, ast.Attribute):
-            return self._of_attribute(node)
+            return self._read_attribute(node)
         if isinstance(node, ast.BinOp):
-            return self._of_sum(node)
-        return self._of_call(node) if isinstance(node, ast.Call) else None
+            return self._read_sum(node)
+        return self._read_call(node) if isinstance(node, ast.Call) else None
 
-    def _of_name(self, node: ast.Name) -> str | None:
+    def _read_name(self, node: ast.Name) -> str | None:
         if node.id == "__file__":
             return os.path.abspath(self._file)
         value = self._values.get(node.id)
@@ -105,14 +105,14 @@ class _Paths:
         self._looked_up.pop()
         return path
 
-    def _of_attribute(self, node: ast.Attribute) -> str | None:
+    def _read_attribute(self, node: ast.Attribute) -> str | None:
         whole = ast.unparse(node)
         if whole in _CONSTANTS:
             return _CONSTANTS[whole]
         path = self.of(node.value) if node.attr == "parent" else None
         return None if path is None else os.path.dirname(path)
 
-    def _of_sum(self, node: ast.BinOp) -> str | None:
+    def _read_sum(self, node: ast.BinOp) -> str | None:
         left, right = self.of(node.left), self.of(node.right)
         if left is None or right is None:
             return None
@@ -120,7 +120,8 @@ class _Paths:
             return left + right
         return f"{left}/{right}" if isinstance(node.op, ast.Div) else None
 
-    def _of_call(self, node: ast.Call) -> str | None:
+    def _read_call(self, node: ast.Call) -> str | None:
+        """The path that a call of `os.path` or `pathlib` gives, or None."""
         function = ast.unparse(node.func).rpartition(".")[2]
         if function == "getcwd":
             return os.curdir

@@ -66,7 +66,7 @@ class Answers:
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
 
-    def _checked(self, value: Any, dotted: str) -> Any:
+    def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
         return value

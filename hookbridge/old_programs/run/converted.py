@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Any
 
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run import statements
@@ -19,7 +18,7 @@ def follow() -> None:
     plain = utils.getimmediatesource
 
     @functools.wraps(plain)
-    def source(function: Any) -> str:
+    def source(function: object) -> str:
         text: str = plain(function)
         is_ours = statements.HELPER in getattr(function, "__globals__", ())
         return rewritten(text) if is_ours else text

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 
 from hookbridge.old_programs.reading.notebooks import Notebook
-from hookbridge.old_programs.run import cells, children, own_modules, tracebacks
+from hookbridge.old_programs.run import (
+    children,
+    notebook_cells,
+    own_modules,
+    tracebacks,
+)
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
@@ -30,7 +35,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
         sys.path[0] = located.folder
     program = own_modules.read(launch, located)
     if program.notebook is not None:
-        cells.check(program.notebook, located.argv0)
+        notebook_cells.check(program.notebook, located.argv0)
     if program.uses_tensorflow:
         base = os.path.basename(located.file)
         name = launch.program if base == "__main__.py" else base
@@ -84,4 +89,4 @@ def _run_notebook(notebook: Notebook, located: Located, program: Program) -> int
     main.__dict__.update(__builtins__=sys.modules["builtins"])
     sys.modules["__main__"] = main
     os.chdir(located.folder)
-    return cells.run(notebook, located, program, main)
+    return notebook_cells.run(notebook, located, program, main)

@@ -66,6 +66,7 @@ def locate(launch: Launch) -> Located:
 
 
 def _file(path: str) -> Located:
+    """Where a program is that is given as a file or a folder."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     if not os.path.isfile(file):
         reason = why_no_file(path)
@@ -83,6 +84,7 @@ def _file(path: str) -> Located:
 
 
 def _module(launch: Launch) -> Located:
+    """Where a program is that is given by `-m`, with the packages above it."""
     name = launch.program
     specs = _specs(name)
     if specs and specs[-1].submodule_search_locations is not None:

@@ -75,19 +75,19 @@ def bring_back(used: Collection[str]) -> None:
         elif row.living:
             root = row.living.partition(".")[0]
             if hasattr(builtins, root) or is_installed(root):
-                _give(name, _value(_of_today(row.living)))
+                _give(name, _value(_name_of_today(row.living)))
     _give("numpy.bool", bool)
 
 
-def _of_today(name: str) -> str:
+def _name_of_today(name: str) -> str:
     """A name of `keras` is one of the Keras that the program gets."""
     is_of_keras = name.startswith(f"{KERAS}.")
     return keras2() + name[len(KERAS) :] if is_of_keras else name
 
 
-def _give(name: str, value: Any) -> None:
+def _give(name: str, value: object) -> None:
     """Sets a lost name, and the modules above it that are lost with it."""
-    module, _, last = _of_today(name).rpartition(".")
+    module, _, last = _name_of_today(name).rpartition(".")
     if not is_installed(module.partition(".")[0]):
         return
     owner = _module(module)

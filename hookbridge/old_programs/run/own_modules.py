@@ -84,7 +84,7 @@ class Program:
 
     def _join(self, launch: Launch) -> None:
         """Guests of a file, or a recorder, join every training from now on."""
-        from hookbridge.old_programs.run.joining import estimators, fits, sessions
+        from hookbridge.old_programs.run.joining import estimator_calls, fits, sessions
         from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
         from hookbridge.old_programs.run.joining.joiner import Joiner
 
@@ -96,7 +96,7 @@ class Program:
         steps, is_own = launch.steps_per_epoch, self.own.is_of_program
         self._joiner = Joiner(guests, steps, is_own)
         if worlds.has_estimator(self.world):
-            estimators.join(self._joiner)
+            estimator_calls.join(self._joiner)
         sessions.join(self._joiner)
         fits.join(self._joiner)
 

@@ -49,6 +49,7 @@ def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> 
 def _without(
     entry: types.TracebackType | None, folders: tuple[str, ...]
 ) -> types.TracebackType | None:
+    """A traceback without the entries of files in some folders."""
     others = []
     while entry is not None:
         if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(folders):

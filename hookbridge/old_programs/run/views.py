@@ -20,7 +20,7 @@ from hookbridge.contrib.private_modules import KERAS, PYTHON, View, keras2
 VERSION = "1.15.5"
 
 
-def is_gone(value: Any) -> bool:
+def is_gone(value: object) -> bool:
     """Whether the found object is a `Gone`: the name exists no more."""
     return isinstance(value, Gone)
 

@@ -2,5 +2,5 @@
 
 Reading order: `findings` (what comes out), `guests` (hooks, callbacks and the places
 that take them), `scan` (all findings of a file), `formats` (how the report is written)
-and `doctor` (what is left to a person where `hookbridge run` runs the program).
+and `diagnosis` (what is left to a person where `hookbridge run` runs the program).
 """

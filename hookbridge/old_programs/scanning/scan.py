@@ -77,7 +77,7 @@ def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
         if isinstance(node, ast.With):
             findings += _readers_on_gpu(module, node)
         elif isinstance(node, ast.Call):
-            findings += _of_call(module, place, node)
+            findings += _scan_call(module, place, node)
             findings += _summaries_nowhere(module, node, target)
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
@@ -174,7 +174,7 @@ def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
                 yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)
 
 
-def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
+def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
     """What runs differently, or under another name, on the target."""
     name = module.names.of(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
@@ -186,10 +186,10 @@ def _of_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
     if isinstance(call.func, ast.Attribute):
-        yield from _of_method(module, call, call.func.attr)
+        yield from _scan_method(module, call, call.func.attr)
 
 
-def _of_method(module: Module, call: ast.Call, method: str) -> Iterator[Finding]:
+def _scan_method(module: Module, call: ast.Call, method: str) -> Iterator[Finding]:
     """A method, or its arguments, that have another name on the target."""
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")

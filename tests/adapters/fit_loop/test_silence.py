@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
 from fork_server import ForkServer
+from hook_fetching import Fetch
 
 import hookbridge as hb
 from hookbridge.ground import exit_codes
@@ -75,6 +76,24 @@ def test_a_loop_of_the_users_own_is_told(
     assert "NeverCalledError: `RecordingHook` was given" in caplog.text
     assert exit_codes.of_done() == exit_codes.FAILED
     assert exit_codes.of_done() == exit_codes.DONE  # it was told
+
+
+def test_a_loop_over_train_on_batch_calls_hooks(keras: Any) -> None:
+    """In each step of a list of callbacks that the user's own loop calls."""
+    model, hook = model_of(keras), Fetch("loss:0")
+    callbacks = keras.callbacks.CallbackList(hb.as_callbacks(hook), model=model)
+    losses = []
+    callbacks.on_train_begin()
+    for epoch in range(3):
+        callbacks.on_epoch_begin(epoch)
+        callbacks.on_train_batch_begin(0)
+        losses.append(model.train_on_batch(X, Y))
+        callbacks.on_train_batch_end(0)
+        model.evaluate(X, Y, verbose=0)
+        callbacks.on_epoch_end(epoch, {"loss": losses[-1]})
+    callbacks.on_train_end()
+    np.testing.assert_allclose(np.ravel(hook.seen), losses, rtol=1e-6)
+    assert hook.steps == [0, 1, 2] and hook.ended
 
 
 def test_a_loop_without_a_step_is_no_error(

@@ -14,7 +14,7 @@ from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 
 # What a training without validation gives; `on_batch_*` are called by Keras's own
 # `on_train_batch_*`.

@@ -15,7 +15,7 @@ from callback_recorder import callback_of, noting
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import record_of
+from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.guests.skipped import SkippedCallback, SkippedHook
 from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook

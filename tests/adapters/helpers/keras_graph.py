@@ -8,7 +8,7 @@ import tensorflow as tf
 from callback_loops import STEPS, X, Y, until_stop
 
 import hookbridge as hb
-from hookbridge.adapters.session_graph.ops import ancestors
+from hookbridge.adapters.session_graph.graph_ops import ancestors
 
 
 def keras_graph_loop(

@@ -18,7 +18,7 @@ from keras_graph import keras_graph_loop
 from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors as mirrors_module
 from hookbridge.adapters.live_model.mirrors import Mirrors
-from hookbridge.adapters.session_graph import variables as session_variables
+from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 
 v1 = tf.compat.v1

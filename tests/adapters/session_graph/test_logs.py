@@ -15,7 +15,7 @@ from estimator_models import KERAS2, estimators, eval_input, train_input
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.adapters.session_graph import logs as log_sources
+from hookbridge.adapters.session_graph import log_sources
 
 ONE_KERAS = True
 

@@ -10,8 +10,8 @@ import pytest
 import hookbridge as hb
 from hookbridge.jobs.loops import ClusterConfig, LocalCluster, SessionCluster
 from hookbridge.jobs.loops.clusters import serve
-from hookbridge.jobs.loops.tasks.jobs import config_of, flags_of
 from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.task_checks import config_of, flags_of
 
 ONE_TENSORFLOW = True
 JOBS = {"worker": ("h:1", "h:2"), "ps": ("h:3",)}

@@ -13,7 +13,7 @@ from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
-from hookbridge.jobs.loops.group_stop.board import Ending
+from hookbridge.jobs.loops.group_stop.board import JobStop
 from hookbridge.jobs.loops.group_stop.evaluator import write_marker
 
 LIMIT_IDLE_SECS = 10.0
@@ -27,6 +27,7 @@ class Way(NamedTuple):
       task: the task that stops.
       argument: its option.
       reason: a part of the reported reason.
+      guest: the hook or callback in the reported reason.
       aggregate: `replicas_to_aggregate`; None if each worker updates alone.
       fails: whether that task ends with an error.
     """
@@ -34,18 +35,21 @@ class Way(NamedTuple):
     task: str
     argument: str
     reason: str
-    aggregate: int | None
+    guest: str = ""
+    aggregate: int | None = None
     fails: bool = False
 
 
 STEP_LIMIT = "step_limit"  # the only way in which all tasks stop
+ASKED = "asked for a stop"
+RAISED = "ValueError: the hook"
 WAYS = {
-    STEP_LIMIT: Way("worker 0", "last_step=30", "asked for a stop", 3),
-    "end_of_data": Way("worker 1", "batches=15", "its data ended", 1),
-    "stop_training": Way("worker 0", "stop_training_at=15", "asked for a stop", 2),
-    "request_stop": Way("worker 1", "request_stop_at=15", "asked for a stop", None),
-    "exception": Way("worker 0", "raise_at=15", "ValueError: the hook", 3, fails=True),
-    "nan": Way("worker 1", "nan=0", "NaN loss", 1, fails=True),
+    STEP_LIMIT: Way("worker 0", "last_step=30", ASKED, "StopAtStepHook", 3),
+    "end_of_data": Way("worker 1", "batches=15", "its data ended", aggregate=1),
+    "stop_training": Way("worker 0", "stop_training_at=15", ASKED, "Stopper", 2),
+    "request_stop": Way("worker 1", "request_stop_at=15", ASKED, "Steps"),
+    "exception": Way("worker 0", "raise_at=15", RAISED, "Steps", 3, fails=True),
+    "nan": Way("worker 1", "nan=0", "NaN loss", "NanTensorHook", 1, fails=True),
 }
 
 
@@ -68,6 +72,7 @@ def test_all_end(name: str, tmp_path: Path, fork_server: ForkServer) -> None:
     for task in set(WORKERS) - failing:
         (left,) = it.events(task, "left")
         assert way.reason in left["reason"]
+        assert not way.guest or f": `{way.guest}` " in left["reason"]
         if name != STEP_LIMIT:
             assert left["reason"].startswith(f"{way.task}: ")
         # A stop by another task is a clean end: hooks get `end` on each worker, and
@@ -102,7 +107,7 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
 ) -> None:
     # A checkpoint and a mark that an earlier run has ended are there already.
     write_checkpoint(tmp_path / "saved")
-    write_marker(str(tmp_path / "saved"), Ending("an earlier run's"))
+    write_marker(str(tmp_path / "saved"), JobStop("an earlier run's"))
     with job(
         *(tmp_path, "session_job.py", f"dir={tmp_path}/saved"),
         tasks=(*ALL, "evaluator 0"),

@@ -15,9 +15,9 @@ from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
 from hookbridge import errors
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop import evaluator, member
-from hookbridge.jobs.loops.group_stop.board import Ending
+from hookbridge.jobs.loops.group_stop.board import JobStop
 from hookbridge.jobs.loops.group_stop.evaluator import (
     JobEnd,
     stop_from_outside,
@@ -109,7 +109,7 @@ def test_a_stop_of_the_evaluator_before_the_job_begins(
         codes = it.wait()
     assert set(codes.values()) == {0}, it.logs()
     marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
-    assert "evaluator: a callback has set `stop_training`" in marker["reason"]
+    assert "evaluator: `TestStopper` asked for a stop" in marker["reason"]
 
 
 @pytest.mark.one_tensorflow
@@ -152,13 +152,15 @@ def test_a_worker_whose_servers_have_left(
         job: (f"127.0.0.1:{port}",) for job, port in zip(jobs, ports, strict=True)
     }
     config = ClusterConfig(addresses, "worker", 0)
-    write_marker(str(tmp_path), Ending("an earlier run's"))
+    write_marker(str(tmp_path), JobStop("an earlier run's"))
     target = "grpc://" + addresses["worker"][0]
     group = GroupStop(config, start_secs=member.LATE_SECS + 1)
     group.over_with = JobEnd(str(tmp_path), config).over_with
     with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
         group.connect(target)
-    timer = threading.Timer(0.2, write_marker, (str(tmp_path), Ending("this run's", 1)))
+    timer = threading.Timer(
+        0.2, write_marker, (str(tmp_path), JobStop("this run's", 1))
+    )
     timer.start()
     with pytest.raises(GroupStopped):
         group.connect(target)

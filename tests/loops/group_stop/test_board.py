@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
-from hookbridge.ground.cluster import ClusterConfig
-from hookbridge.jobs.loops.group_stop.board import Ending, StopBoard
+from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 from hookbridge.jobs.loops.tasks.server import start_server
 
@@ -18,6 +18,6 @@ def test_a_stop_counts_whose_writer_died_before_it_woke_the_others() -> None:
         board.begin(1)
         assert board.wait_for_stop(1, 0.1) is None
         board.write("stop_1", "143 chief 0: it received SIGTERM")
-        ending = Ending("chief 0: it received SIGTERM", 143)
+        ending = JobStop("chief 0: it received SIGTERM", 143)
         assert board.wait_for_stop(1, 0.1) == ending
-        assert board.stop(1, Ending("worker 0: later")) == ending
+        assert board.stop(1, JobStop("worker 0: later")) == ending

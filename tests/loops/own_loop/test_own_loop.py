@@ -15,7 +15,7 @@ from hook_fetching import Fetch
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
 
 import hookbridge as hb
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 ONE_KERAS = True
@@ -151,7 +151,7 @@ def test_validation_is_in_the_logs_of_the_epoch(keras: Any) -> None:
     with hb.loops.OwnLoop([events, best], **options) as loop:
         for batch in batches().repeat():
             loop.step(step, batch)
-            if loop.ends_epoch:
+            if loop.should_evaluate():
                 found = loop.evaluate(lambda b: loss_of(keras, model, b), batches())
     assert best.stopped_epoch == 1
     assert loop.history["val_loss"] == [
@@ -177,10 +177,13 @@ def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
 
     cases: list[Any] = [
         (step, None, ["loss"]),
+        (lambda b: (step(b), 1.0), None, ["loss"]),
         (lambda b: (step(b), 1.0), ["loss", "one"], ["loss", "one"]),
         (counted, None, ["loss", "twice"]),
+        (counted, ["loss"], ["loss"]),
         (counted, {"loss": mean}, ["loss"]),
         (counted, lambda out: {"loss": mean.result()}, ["loss"]),
+        (lambda b: {"loss": counted(b) and mean.result()}, dict, ["loss"]),
     ]
     for function, logs, keys in cases:
         again = hosts.keras_model(keras)
@@ -190,14 +193,39 @@ def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
             for batch in batches().repeat():
                 loop.step(function, batch, logs=logs)
         assert list(loop.history) == keys
-        is_mean = function is not counted or isinstance(logs, dict)
-        if is_mean:
+        if logs is dict or callable(logs):  # as it is: nobody has reset the metric
+            native_of_both = [native[0], sum(native) / 2]
+            assert loop.history["loss"] == pytest.approx(native_of_both, rel=1e-4)
+        else:
             assert loop.history["loss"] == pytest.approx(native, rel=1e-4)
     with (
         pytest.raises(hb.errors.InvalidArgumentError, match="logs must be the names"),
         hb.loops.OwnLoop([], model=model) as loop,
     ):
         loop.step(step, next(iter(batches())), logs=3)  # type: ignore[arg-type]
+    with (
+        pytest.raises(hb.errors.InvalidArgumentError, match="logs names"),
+        hb.loops.OwnLoop([], model=model) as loop,
+    ):
+        loop.step(counted, next(iter(batches())), logs=["acc"])
+
+
+def test_a_step_gets_a_batch_or_its_parts(keras: Any) -> None:
+    """In an evaluation as in training: `step(batch)`, or `step(x, y)`."""
+    model = hosts.keras_model(keras)
+
+    def whole(batch: Any, training: bool = False) -> Any:
+        return loss_of(keras, model, batch)
+
+    def parts(x: Any, y: Any) -> Any:
+        return loss_of(keras, model, (x, y))
+
+    with hb.loops.OwnLoop([], model=model) as loop:
+        found = [loop.evaluate(step, batches()) for step in (whole, parts)]
+        found += [loop.evaluate(tf.function(parts), batches())]
+        assert found[0] == found[1] == pytest.approx(found[2])
+        with pytest.raises(hb.errors.InvalidArgumentError, match=r"part_0, part_1"):
+            loop.evaluate(lambda x, y, weight: 0.0, batches())
 
 
 def test_the_optimizer_of_the_loop_is_the_one_guests_see(keras2: Any) -> None:

@@ -101,6 +101,7 @@ class BahdanauAttention(AttentionMechanism):
         )
 
     def _score(self, query: Any) -> Any:
+        """How well each key fits the query: Bahdanau's sum, normalized on request."""
         v1, query = tf.compat.v1, self._query_layer(query)
         v = v1.get_variable("attention_v", [self._num_units], query.dtype)
         total = self.keys + query[:, None]

@@ -13,11 +13,11 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests.kinds import flatten
-from hookbridge.adapters.parameter_server import refusals
+from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import lasting, seconds
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.serve import (
     PROTOCOL,
     serve_strategy,
@@ -96,7 +96,7 @@ def parameter_server_strategy(
     _check(config)
     for guest in guests:
         hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
-        refusals.check_hook(hook)
+        ps_refusals.check_hook(hook)
     exit_codes.use_for_errors()
     ports.check_own_port(config)
     if config.task_type != "chief":
@@ -124,6 +124,7 @@ def parameter_server_strategy(
 
 
 def _check(config: ClusterConfig) -> None:
+    """Refuses a cluster without what the strategy needs, and a task of another kind."""
     for job in ("chief", "worker", "ps"):
         if not config.cluster.get(job):
             raise errors.InvalidArgumentError(
@@ -140,6 +141,7 @@ def _check(config: ClusterConfig) -> None:
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
+    """Returns when the TensorFlow server of every task answers."""
     missing = servers(config)
     deadline = time.monotonic() + start_secs
     while missing := [

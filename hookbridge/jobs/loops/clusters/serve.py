@@ -18,20 +18,20 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.exit import exit_code
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.exit_threads import ExitThreads
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import end_with
 from hookbridge.jobs.loops.group_stop.board import (
     CALL_MS,
-    Ending,
+    JobStop,
     Notes,
     left_note,
     stop_job,
 )
-from hookbridge.jobs.loops.tasks.jobs import trainers
 from hookbridge.jobs.loops.tasks.ports import Liveness, Task, is_listening, named
 from hookbridge.jobs.loops.tasks.server import own_device, start_server
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
@@ -48,7 +48,7 @@ PROTOCOL = "grpc"
 
 def serve(
     config: ClusterConfig, target: str, *, lost_secs: float, start_secs: float
-) -> Ending:
+) -> JobStop:
     """Returns how the job has ended when every task that trains has left.
 
     SIGTERM stops the job, so that its chief saves while the variables are still there.
@@ -60,7 +60,7 @@ def serve(
         reason = f"{config.task_type} {config.task_index}: it received SIGTERM"
         with contextlib.suppress(tf.errors.OpError, RuntimeError):
             if is_listening(config, "ps", 0):  # else a call would wait for it
-                stop_job(target, config, Ending(reason, exit_codes.PREEMPTED))
+                stop_job(target, config, JobStop(reason, exit_codes.PREEMPTED))
 
     with on_sigterm(preempt):
         tasks = trainers(config)
@@ -74,7 +74,7 @@ def until_left(
     lost_secs: float,
     start_secs: float,
     preempted: threading.Event,
-) -> Ending:
+) -> JobStop:
     """Returns how the job has ended when `tasks`, the chief first, have left.
 
     Once the chief has left, this does not wait for tasks that were killed. Once
@@ -96,13 +96,13 @@ def until_left(
             elif preempted.is_set():
                 if not _are_listening(config, tasks):
                     reason = "SIGTERM came, and no task trains"
-                    return Ending(reason, exit_codes.PREEMPTED)
+                    return JobStop(reason, exit_codes.PREEMPTED)
             elif now - looked > LOOK_SECS:
                 looked, secs = now, now - began
                 _check(config, tasks, liveness, secs, lost_secs, start_secs)
             time.sleep(POLL_SECS)
         code = int(notes.read(names[0]) or exit_codes.LOST)
-    return Ending("the job is over and not done; see what its chief printed", code)
+    return JobStop("the job is over and not done; see what its chief printed", code)
 
 
 def _is_over_without(
@@ -181,7 +181,7 @@ def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
         while is_listening(config, *config.chief):  # the end of its process needs us
             time.sleep(POLL_SECS)
     except errors.TaskLostError as e:
-        ending = Ending(str(e), exit_codes.LOST)
+        ending = JobStop(str(e), exit_codes.LOST)
     end_with(ending.code, ending.reason)
     del server
     raise SystemExit(exit_codes.DONE)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.callable_session import training_session
 from hookbridge.jobs.loops.clusters import serve as serving
 from hookbridge.jobs.loops.group_stop.around_session import (
@@ -30,9 +30,9 @@ from hookbridge.jobs.loops.group_stop.member import (
     GroupStop,
     GroupStopped,
 )
-from hookbridge.jobs.loops.tasks.jobs import check_roles, config_of, trainers
 from hookbridge.jobs.loops.tasks.ports import check_own_port
 from hookbridge.jobs.loops.tasks.server import own_device, start_server
+from hookbridge.jobs.loops.tasks.task_checks import check_roles, config_of, trainers
 
 v1 = tf.compat.v1
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.group_stop.evaluator import (
     JobEnd,
@@ -20,8 +20,9 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
 )
 from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop
-from hookbridge.jobs.loops.tasks.jobs import check_jobs
+from hookbridge.jobs.loops.group_stop.stopper import SOMEBODY
 from hookbridge.jobs.loops.tasks.server import own_target
+from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
 
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
@@ -80,6 +81,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
 
 def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    """Trains in a process that takes part in the stop of the job."""
     from hookbridge import estimator as estimator_lib
 
     group = GroupStop(config)
@@ -95,6 +97,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
 
 
 def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
+    """Evaluates and exports each new checkpoint until the job is over."""
     metrics: Any = None
     exported: list[Any] = []
     model_dir = str(estimator.model_dir)
@@ -107,12 +110,13 @@ def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> A
             checkpoint_path=path,
             hooks=eval_spec.hooks,
         )
-        # Callbacks of the evaluator share a model: nobody knows which of them asked.
-        if any(
-            isinstance(h, CallbackToHook) and h.asked_to_stop for h in eval_spec.hooks
-        ):
-            reason = "evaluator: a callback has set `stop_training`"
-            stop_from_outside(config, reason, end)
+        asked = [
+            hook.stop_reason or SOMEBODY
+            for hook in eval_spec.hooks
+            if isinstance(hook, CallbackToHook) and hook.asked_to_stop
+        ]
+        if asked:
+            stop_from_outside(config, f"evaluator: {asked[0]}", end)
         step = metrics[tf.compat.v1.GraphKeys.GLOBAL_STEP]
         is_last = bool(train_spec.max_steps and step >= train_spec.max_steps)
         exported = [

@@ -1,4 +1,5 @@
 """One stop for all processes of a job.
 
-Reading order: `hook`, `member`, `board`, `watch`, `around_session`, `evaluator`.
+Reading order: `hook`, `stopper`, `member`, `board`, `watch`, `around_session`,
+`evaluator`.
 """

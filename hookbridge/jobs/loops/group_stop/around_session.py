@@ -14,6 +14,7 @@ from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
+from hookbridge.jobs.loops.group_stop.stopper import END_OF_DATA, reason_of
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
@@ -37,8 +38,8 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
             except errors.ClusterError as lost:
                 group.fail(lost)
                 raise
-        if isinstance(e, (tf.errors.OutOfRangeError, StopIteration)):
-            group.request("its data ended")
+        if isinstance(e, END_OF_DATA):
+            group.request(reason_of(e))
         else:
             stop_by(group, e, target)
         raise
@@ -52,7 +53,7 @@ def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
     with contextlib.suppress(Exception):  # the error that counts is `error`
         if target and not group.stopped and group.servers_listen():
             group.connect(target)
-    group.request(f"{type(error).__name__}: {error}", exit_codes.of_error(error))
+    group.request(reason_of(error), exit_codes.of_error(error))
 
 
 def end_with(code: int, reason: str | None) -> None:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.protocols import Graph
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import limit_close, own_device
 
 CONTAINER = "hookbridge"
@@ -28,7 +29,7 @@ SYNC_TOKENS = b"sync_token_q"
 _raw = tf.raw_ops
 
 
-def token_ops(graph: Any) -> list[Any]:
+def token_ops(graph: Graph) -> list[Any]:
     """Operations that release one worker that waits in `SyncReplicasOptimizer`.
 
     Each operation puts one token of the current step into an optimizer's queue. A graph
@@ -45,7 +46,7 @@ def token_ops(graph: Any) -> list[Any]:
     return ops
 
 
-class Ending(NamedTuple):
+class JobStop(NamedTuple):
     """Who ended a job and why, and the exit code of all its processes."""
 
     reason: str
@@ -100,6 +101,7 @@ class Notes:
 
     @functools.cache  # noqa: B019 - lives as long as the graph
     def _note(self, name: str, task: str) -> _Note:
+        """The ops that write, read and look for a note on a task."""
         with self._lock, self._graph.as_default(), tf.device(task):
             handle = _raw.VarHandleOp(
                 dtype=tf.string, shape=[], container=CONTAINER, shared_name=name
@@ -153,15 +155,15 @@ class StopBoard(Notes):
         """Begins a job; stops of earlier generations have no effect on it."""
         self.write("generation", generation)
 
-    def ending(self, generation: int) -> Ending | None:
+    def ending(self, generation: int) -> JobStop | None:
         """How that job was stopped; None if it was not."""
         text = self.read(f"stop_{generation}")
         if text is None:
             return None
         code, _, reason = text.partition(" ")
-        return Ending(reason, int(code))
+        return JobStop(reason, int(code))
 
-    def stop(self, generation: int, ending: Ending) -> Ending:
+    def stop(self, generation: int, ending: JobStop) -> JobStop:
         """Stops the job; returns how the first stop ends it."""
         first = self.ending(generation)
         if first is None:
@@ -169,10 +171,11 @@ class StopBoard(Notes):
             self._run(self._signal(generation)[1])
         return first or ending
 
-    def wait_for_stop(self, generation: int, timeout_secs: float) -> Ending | None:
+    def wait_for_stop(self, generation: int, timeout_secs: float) -> JobStop | None:
         """Waits for a stop, which wakes all that wait at once; None if none came.
 
-        Who stopped the job may have died before it woke the others: its note counts.
+        The process that stopped the job may have died before it woke the others; its
+        note still counts.
         """
         ended = (tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError)
         with contextlib.suppress(*ended):
@@ -208,7 +211,7 @@ class StopBoard(Notes):
             return queue.dequeue(), queue.close()
 
 
-def stop_job(target: str, config: ClusterConfig, ending: Ending) -> bool:
+def stop_job(target: str, config: ClusterConfig, ending: JobStop) -> bool:
     """Stops a job from a process that is none of its trainers; False if none began."""
     board = StopBoard(target, config)
     try:

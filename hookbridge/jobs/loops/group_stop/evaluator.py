@@ -18,13 +18,13 @@ from hookbridge import errors
 from hookbridge.adapters.state import storage
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import lasting, path, seconds
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,
     stop_is_no_error,
     stop_of_all,
 )
-from hookbridge.jobs.loops.group_stop.board import Ending, stop_job
+from hookbridge.jobs.loops.group_stop.board import JobStop, stop_job
 from hookbridge.jobs.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.jobs.loops.tasks import ports
 from hookbridge.jobs.loops.tasks.server import own_target
@@ -37,7 +37,7 @@ POLL_SECS = 0.5
 LATE_SECS = 60.0
 
 
-def write_marker(model_dir: str, ending: Ending) -> None:
+def write_marker(model_dir: str, ending: JobStop) -> None:
     """Writes that the job in `model_dir` is over; call it after the last checkpoint."""
     path = tf.io.gfile.join(model_dir, FILE)
     text = json.dumps({"run": uuid.uuid4().hex, **ending._asdict()})
@@ -88,7 +88,7 @@ def _mark(
     code = group.code or (exit_codes.of_error(error) if error else exit_codes.DONE)
     reason = group.reason or ("it failed" if error else "it ended")
     try:
-        write_marker(model_dir, Ending(reason, code))
+        write_marker(model_dir, JobStop(reason, code))
     except Exception as e:
         if error is None:
             raise
@@ -105,9 +105,9 @@ def read_marker(model_dir: str) -> str | None:
         return None
 
 
-def _ending(text: str) -> Ending:
+def _ending(text: str) -> JobStop:
     fields = json.loads(text)
-    return Ending(fields["reason"], fields.get("code", exit_codes.DONE))
+    return JobStop(fields["reason"], fields.get("code", exit_codes.DONE))
 
 
 class JobEnd:
@@ -127,7 +127,7 @@ class JobEnd:
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
 
-    def over_with(self) -> Ending | None:
+    def over_with(self) -> JobStop | None:
         """How the job has ended, even if that was before this object was made."""
         self._chief.look()
         text = read_marker(self._model_dir)
@@ -201,6 +201,6 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
         end.check()
         if ports.is_listening(config, "ps", 0):  # else a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now
-                if stop_job(own_target(server), server, Ending(reason)):
+                if stop_job(own_target(server), server, JobStop(reason)):
                     return
         time.sleep(POLL_SECS)

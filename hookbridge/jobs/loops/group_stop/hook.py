@@ -12,8 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.tasks.server import limit_close, own_target
@@ -63,7 +64,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 pass  # `after_create_session` will stop the session
         self._tokens = token_ops(v1.get_default_graph())
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Tells the others that the variables exist; shortens the session's end."""
         _limit_grace(coord)
         step = self.group.step
@@ -77,25 +78,26 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         if self.group.stopped:
             coord.request_stop()
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: RunContext) -> None:
         """Notes that a step begins."""
         self.group.step.began = time.monotonic()
+        self.group.requests.watch(run_context)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Passes a stop on, from this session to the other processes or back."""
         self.group.step.began = None
         if self._coord.should_stop():
             # A thread of the session failed, for example because a server is lost.
             self._coord.raise_requested_exception()
         if run_context.stop_requested or self._coord.should_stop():
-            self.group.request("a hook or callback asked for a stop")
+            self.group.request(self.group.requests.reason)
         elif not self.group.stopped:
             return
         if self.group.error is not None:
             raise self.group.error
         run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session | None) -> None:
         """Stops the other processes, since this session ends."""
         self.group.step.began = None
         self.group.request("its session ended")
@@ -113,7 +115,7 @@ class MemberHook(GroupStopHook):
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Notes the end of a step.
+    """Notes the end of a step, and which later hook asks for a stop.
 
     It must be the first hook: time spent in later hooks is then not counted as part of
     the step.
@@ -122,16 +124,20 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def __init__(self, group: GroupStop) -> None:
         self._group = group
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Called before the start of the chief's thread that closes the token queue."""
         _keep_tokens(coord, self._group)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def before_run(self, run_context: RunContext) -> None:
+        """Notes who asks for a stop in this run."""
+        self._group.requests.watch(run_context)
+
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Notes that the step is over."""
         self._group.step.began = None
 
 
-def _run(session: Any, ops: Sequence[Any]) -> None:
+def _run(session: Session, ops: Sequence[Any]) -> None:
     options = v1.RunOptions(timeout_in_ms=CALL_MS)
     # The call fails if the chief has ended: its end closes the queue, which releases
     # all workers.
@@ -148,7 +154,8 @@ def fail_fast() -> None:
     os.environ.setdefault("GRPC_FAIL_FAST", "true")
 
 
-def _keep_tokens(coord: Any, group: GroupStop) -> None:
+def _keep_tokens(coord: Coordinator, group: GroupStop) -> None:
+    """Keeps the token queue open in a recovery, and closes it at the end of the job."""
     # A lost session closes the token queue at its end. The next session would find the
     # queue closed, and workers would take that for the end of the data.
     wait_for_stop = coord.wait_for_stop
@@ -166,7 +173,8 @@ def _keep_tokens(coord: Any, group: GroupStop) -> None:
     InstanceMethods(coord, {"wait_for_stop": wait}).install()
 
 
-def _limit_grace(coord: Any) -> None:
+def _limit_grace(coord: Coordinator) -> None:
+    """Lets `join` wait for a limited time, and ignores errors of threads after it."""
     join = coord.join
 
     def limited(

@@ -14,11 +14,12 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import lasting, seconds
-from hookbridge.ground.cluster import ClusterConfig
-from hookbridge.jobs.loops.group_stop.board import Ending, StopBoard
+from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
+from hookbridge.jobs.loops.group_stop.stopper import StopRequests
 from hookbridge.jobs.loops.group_stop.watch import StepWatch, last_resort
 from hookbridge.jobs.loops.tasks import ports
-from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 
 POLL_SECS = 2.0
 START_POLL_SECS = 0.5  # until all other processes have been seen
@@ -60,8 +61,9 @@ class GroupStop:
         # An error of this process, not the effect of a stop.
         self.failed: bool = False
         self.step: StepWatch = StepWatch()
+        self.requests: StopRequests = StopRequests()  # of this process's guests
         # Tells how the job has ended without this process, if it seems so.
-        self.over_with: Callable[[], Ending | None] = lambda: None
+        self.over_with: Callable[[], JobStop | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
@@ -87,6 +89,7 @@ class GroupStop:
         self._stopped.clear()
         self.over.clear()
         self.reason, self.failed, self.step = None, False, StepWatch()
+        self.requests = StopRequests()
         self.code = exit_codes.DONE
         self.wait_for_servers()
         if self._board is not None:
@@ -157,9 +160,9 @@ class GroupStop:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
-        own = Ending(f"{self.name}: {reason}", code)
+        own = JobStop(f"{self.name}: {reason}", code)
         first = self._guarded(lambda board: board.stop(self._generation, own))
-        self.stop_here(*(first if isinstance(first, Ending) else own))
+        self.stop_here(*(first if isinstance(first, JobStop) else own))
 
     def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
         """Stops only this process."""
@@ -217,6 +220,7 @@ class GroupStop:
                 self.over.wait(0.5)
 
     def _follow_tasks(self) -> None:
+        """Fails if a needed task is gone; frees a step that waits for a lost worker."""
         # This thread does not call TensorFlow: a call to a lost server may never
         # return.
         config = self.config
@@ -247,6 +251,7 @@ class GroupStop:
             raise self.error
 
     def _join(self, board: StopBoard) -> int:
+        """The number of the job that this process takes part in; a chief begins it."""
         began = time.monotonic()
         while True:
             number = board.generation()

@@ -1,5 +1,5 @@
 """One process of a cluster: its job, port, server and signals; and a local cluster.
 
-Reading order: `jobs`, `ports`, `server`, `signals`; then `local_cluster`, `local_task`,
-`output`, `guard`.
+Reading order: `task_checks`, `ports`, `server`, `signals`; then `local_cluster`,
+`local_task`, `output`, `guard`.
 """

@@ -15,12 +15,12 @@ from types import FrameType
 
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, positive, seconds, shown, writable
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import guard as guard_lib
 from hookbridge.jobs.loops.tasks.guard import Guard
-from hookbridge.jobs.loops.tasks.jobs import flags_of
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs
+from hookbridge.jobs.loops.tasks.task_checks import flags_of
 
 POLL_SECS = 0.05
 # How long the output of ended tasks may take: a process that has left its group may

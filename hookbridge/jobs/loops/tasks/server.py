@@ -12,9 +12,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.cluster_checks import SERVER_TYPES
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Session
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import ports
 
 v1 = tf.compat.v1
@@ -71,7 +72,7 @@ def own_target(config: ClusterConfig) -> str:
 CLOSE_SECS = 3.0
 
 
-def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
+def limit_close(session: Session, limit_secs: float = CLOSE_SECS) -> None:
     """Makes `session.close()` return in time, even if the session is not closed yet.
 
     A thread goes on closing it; the process does not end before that thread.
@@ -104,7 +105,7 @@ def limit_close(session: Any, limit_secs: float = CLOSE_SECS) -> None:
     InstanceMethods(session, {"close": close}).install()
 
 
-def _close(session: Any, closed: concurrent.futures.Future[None]) -> None:
+def _close(session: Session, closed: concurrent.futures.Future[None]) -> None:
     began = time.monotonic()
     try:
         closed.set_result(type(session).close(session))

@@ -13,9 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph.ops import ancestors
+from hookbridge.adapters.session_graph.graph_ops import ancestors
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods, patched
+from hookbridge.ground.protocols import Graph
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Update:
 
 
 @contextlib.contextmanager
-def catch_updates(graph: Any) -> Iterator[list[Update]]:
+def catch_updates(graph: Graph) -> Iterator[list[Update]]:
     """Catches every `apply_gradients` in `graph` on this thread, in their order.
 
     The methods of all optimizer classes are replaced while the tower is built, also of

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.ops import ancestors
+from hookbridge.adapters.session_graph.graph_ops import ancestors
 from hookbridge.ground.patching import patched
+from hookbridge.ground.protocols import Graph
 from hookbridge.jobs.loops.towers.shared import SharedVariables
 
 
@@ -75,7 +76,7 @@ def tower_collections(
             yield
 
 
-def _replace(graph: Any, key: str, values: list[Any]) -> None:
+def _replace(graph: Graph, key: str, values: list[Any]) -> None:
     graph.clear_collection(key)
     for value in values:
         graph.add_to_collection(key, value)

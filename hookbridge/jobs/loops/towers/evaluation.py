@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.ground.protocols import Session
 from hookbridge.ground.validation import ValidationReport
 from hookbridge.jobs.loops.towers.build import VARIABLE_DEVICE, own_collections
 from hookbridge.jobs.loops.towers.inputs import as_pair, num_batches
@@ -64,7 +65,7 @@ class Evaluation:
         self._fetches = (values, size)
 
     def run(
-        self, session: Any, report: ValidationReport | None = None
+        self, session: Session, report: ValidationReport | None = None
     ) -> dict[str, float]:
         """The means over the examples of one pass over the data."""
         session.run(self._initializer)

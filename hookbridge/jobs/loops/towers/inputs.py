@@ -86,6 +86,7 @@ def _split(tensor: Any, sizes: Any, num_towers: int) -> Any:
 
 
 def _check(tensor: Any) -> None:
+    """Refuses a tensor that cannot be split among towers."""
     if isinstance(tensor, tf.RaggedTensor):
         raise errors.InvalidArgumentError(
             f"Received the ragged input {tensor}; expected dense or sparse tensors "

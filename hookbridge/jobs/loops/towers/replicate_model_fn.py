@@ -213,6 +213,7 @@ class _Replicated:
     def _tower(
         self, arguments: dict[str, Any], shard: Any, variables: list[Any]
     ) -> _Tower:
+        """Builds one tower on its share of the batch, and catches its updates."""
         own = dict(arguments, features=shard[0])
         if "labels" in arguments:
             own["labels"] = shard[1]
@@ -232,6 +233,8 @@ class _Replicated:
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None
     ) -> dict[str, Any]:
+        """The fields of the spec of all towers together, by their names."""
+
         def of_each(field: str) -> list[Any]:
             return [getattr(tower.spec, field) for tower in towers]
 
@@ -264,7 +267,7 @@ class _Replicated:
         return changed
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: object) -> Any:
     """An input as a tensor; arrays become constants."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value

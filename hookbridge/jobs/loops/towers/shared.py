@@ -11,6 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.patching import patched
+from hookbridge.ground.protocols import Graph
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 UPDATES = ("Assign", "Scatter", "ResourceScatter")
@@ -75,7 +76,7 @@ class SharedVariables:
                 "call of the model function, or use `tf.compat.v1.get_variable`."
             )
 
-    def _first_updates(self, graph: Any, before: Sequence[Any]) -> Any:
+    def _first_updates(self, graph: Graph, before: Sequence[Any]) -> Any:
         """A context in which an update of a shared variable is the first tower's."""
         original = compat.private("create_op")
         shared = {op for op in before if op.type in VARIABLES}
@@ -122,6 +123,7 @@ def _is_named(variable: Any) -> bool:
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
+    """The variable of tower 0 that another tower asks for; refuses one that differs."""
     name = kwargs.get("name") or "Variable"
     if variable is None:
         raise errors.InvalidArgumentError(

@@ -82,6 +82,7 @@ def merged_export_outputs(towers: Sequence[Any]) -> Any:
 
 
 def _export_output(name: str, towers: Sequence[Any]) -> Any:
+    """One export output, with the predictions of all towers."""
     kind = type(towers[0])
     # In every Estimator version, an export output has its arguments as attributes.
     for fields in (("outputs",), ("scores", "classes"), ("value",)):

@@ -74,6 +74,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
 
 
 def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
+    """Writes a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
     name, root = context.name(node), root_of(node)
     if name is None or not isinstance(root, ast.Name) or context.is_part(node):
         return

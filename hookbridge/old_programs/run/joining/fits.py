@@ -44,6 +44,7 @@ def _owner(keras: Any) -> Any:
 
 
 def _joined(joiner: Joiner, fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The method with the guests after the callbacks that its caller gives."""
     signature = inspect.signature(fit)
 
     def joined(self: Any, *args: Any, **named: Any) -> Any:

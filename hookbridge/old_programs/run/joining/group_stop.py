@@ -13,10 +13,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Coordinator, Graph, Session
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
-from hookbridge.jobs.loops.tasks.jobs import trainers
+from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.old_programs.run.joining import servers
 from hookbridge.old_programs.run.joining.sessions import kind_of_sessions, trains
 
@@ -48,7 +49,7 @@ def _join_supervisors() -> None:
     init, prepare, stop = kind.__init__, kind.prepare_or_wait_for_session, kind.stop
     hooks: weakref.WeakKeyDictionary[Any, GroupStopHook] = weakref.WeakKeyDictionary()
 
-    def joined(self: Any, graph: Any = None, *args: Any, **named: Any) -> None:
+    def joined(self: Any, graph: Graph | None = None, *args: Any, **named: Any) -> None:
         # The graph is finalized in `init`.
         with (graph or tf.compat.v1.get_default_graph()).as_default():
             for hook in _more([]):
@@ -73,7 +74,8 @@ def _join_supervisors() -> None:
     InstanceMethods(kind, {"__init__": joined, **methods}).install()
 
 
-def _begin(hook: GroupStopHook, session: Any, coord: Any) -> None:
+def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
+    """Joins the stop of the job, and lets a stop end a loop that waits for tokens."""
     hook.after_create_session(session, coord)
     group = hook.group
     let_one_through = group.step.let_one_through

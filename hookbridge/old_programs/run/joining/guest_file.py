@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.record import records
+from hookbridge.adapters.guests.guest_record import records
 from hookbridge.jobs.training.user_file import find_guests, load_file
 
 # The file's module has this name: the program may have a module of the file's own name.
@@ -47,6 +47,7 @@ class GuestFile:
         return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
 
     def _make(self, name: str) -> list[Any]:
+        """New guests of the file: its function is called, or the file runs again."""
         value = getattr(self._module, name)
         is_guest = kinds.is_hook(value) or kinds.is_callback(value)
         if self._used and (is_guest or not callable(value)):
@@ -96,5 +97,5 @@ def _load(path: str) -> ModuleType:
         sys.path[:] = before if folder in before else [*before, folder]
 
 
-def _is_of_training(guest: Any) -> bool:
+def _is_of_training(guest: object) -> bool:
     return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)

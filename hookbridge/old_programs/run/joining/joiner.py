@@ -14,7 +14,8 @@ from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.ground import exit_codes
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.protocols import Session
+from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
 
 
@@ -137,7 +138,7 @@ class _MutedValidation(EstimatorValidation):
         super().__init__(estimator, eval_spec)
         self._here = here
 
-    def run(self, session: Any, report: Any) -> Any:
+    def run(self, session: Session, report: Any) -> Any:
         self._here.muted = True
         try:
             return super().run(session, report)

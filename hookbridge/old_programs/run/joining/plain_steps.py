@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
 v1 = tf.compat.v1
@@ -30,7 +31,7 @@ class TrainingGraphs:
             weakref.WeakKeyDictionary()
         )
 
-    def is_step(self, graph: Any, fetches: Any) -> bool:
+    def is_step(self, graph: Graph, fetches: Any) -> bool:
         """Whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
@@ -53,7 +54,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         weakref.WeakKeyDictionary()
     )
 
-    def hook_of(session: Any, fetches: Any) -> Any:
+    def hook_of(session: Session, fetches: Any) -> Any:
         thread, hook = recorders.get(session, (threading.get_ident(), None))
         if thread != threading.get_ident() or (hook is not None and hook.is_done):
             return None

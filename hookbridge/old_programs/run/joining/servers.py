@@ -11,7 +11,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import patching
-from hookbridge.ground.cluster import ClusterConfig
+from hookbridge.ground.tf_config import ClusterConfig
 
 VARIABLE = "TF_CONFIG"
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import Graph
 from hookbridge.old_programs.run.joining import plain_steps, servers
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
@@ -40,7 +41,7 @@ def kind_of_sessions() -> Any:
     return tf.compat.v1.train.MonitoredSession.__base__
 
 
-def trains(graph: Any) -> bool:
+def trains(graph: Graph) -> bool:
     """Whether a run on a graph can be a training step."""
     return StepGraph(graph, tf.compat.v1.train.get_global_step(graph)).trains
 

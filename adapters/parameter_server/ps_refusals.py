@@ -10,6 +10,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds as guests
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
 
 # Like `REFUSED_HOOKS`: hooks that need the process in which the step runs.
 _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
@@ -35,7 +36,7 @@ def in_sight() -> bool:
     )
 
 
-def uses_parameter_servers(model: Any) -> bool:
+def uses_parameter_servers(model: KerasModel) -> bool:
     """Whether a model trains under `ParameterServerStrategy`."""
     strategy = getattr(model, "distribute_strategy", None)
     return type(strategy).__name__.startswith("ParameterServerStrategy")
@@ -47,7 +48,7 @@ def check_keras() -> None:
         raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 
-def check_member(model: Any, guest: Any) -> None:
+def check_member(model: KerasModel, guest: object) -> None:
     """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(

@@ -12,6 +12,13 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.ground import lifecycle
+from hookbridge.ground.protocols import (
+    Coordinator,
+    KerasModel,
+    RunContext,
+    RunValues,
+    Session,
+)
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 
@@ -57,10 +64,10 @@ class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._runs = 0
         self._fetches = self._wanted() if callable(self._wanted) else self._wanted
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         self.log.add(self.name, "after_create_session")
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         self.log.add(self.name, "before_run")
         feed = self._feed_dict() if callable(self._feed_dict) else self._feed_dict
         if self._fetches is None and feed is None and self._options is None:
@@ -69,13 +76,13 @@ class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             self._fetches, feed_dict=feed, options=self._options
         )
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         self.log.add(self.name, "after_run", results=run_values.results)
         self._runs += 1
         if self._runs == self._stop_after_runs:
             run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         self.log.add(self.name, "end")
 
     def results(self) -> list[Any]:
@@ -131,7 +138,7 @@ class RecordingCallback(AnyFlavour):
             else:
                 setattr(self, event, functools.partial(self._receive, event))
 
-    def set_model(self, model: Any) -> None:
+    def set_model(self, model: KerasModel | None) -> None:
         super().set_model(model)
         self._receive("set_model")
 

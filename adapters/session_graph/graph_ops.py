@@ -85,7 +85,7 @@ def parts(leaf: Any) -> list[Any]:
     return [leaf]
 
 
-def recompute(value: Any, after: Any) -> Any:
+def recompute(value: object, after: Any) -> Any:
     """A copy of the ops between a metric's variables and its value, run after an op."""
     copies: dict[Any, Any] = {}
 

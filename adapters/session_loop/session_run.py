@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.record import Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
@@ -15,14 +15,22 @@ from hookbridge.adapters.live_model.optimizer import live_optimizer
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_graph.variables import model_variables
+from hookbridge.adapters.session_graph.session_variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_state.keeper import keeper_of
 from hookbridge.ground import compat
-from hookbridge.ground.cluster import task_of
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import called
+from hookbridge.ground.protocols import (
+    Callback,
+    Coordinator,
+    Graph,
+    RunContext,
+    RunValues,
+    Session,
+)
+from hookbridge.ground.tf_config import task_of
 
 
 class SessionRun:
@@ -31,7 +39,7 @@ class SessionRun:
     # Whether it may run within a training, with callbacks of that training.
     borrows = False
 
-    def __init__(self, config: SessionConfig, graph: Any) -> None:
+    def __init__(self, config: SessionConfig, graph: Graph) -> None:
         self._borrowed: list[BorrowedCallback] = []
         self._lenders: list[SessionRun] = []  # the trainings that these belong to
         self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
@@ -46,6 +54,9 @@ class SessionRun:
         self.started: bool = False
         self.finished: bool = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
+        self._calling: Any = None  # the method of a callback that runs
+        # Which callback has set `stop_training`, or why the run ends.
+        self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
         self.carry: Callable[[], None]  # see `Link.carry`
@@ -65,7 +76,7 @@ class SessionRun:
             member.called.set_model(self.model)
         self.model.live_link.push()  # refuses what cannot wait for the session
 
-    def _borrow(self, callback: Any) -> None:
+    def _borrow(self, callback: Callback) -> None:
         keeper, lender = keeper_of(callback), _run_of(callback)
         if keeper is not None:
             self._keepers[keeper] = None
@@ -89,7 +100,7 @@ class SessionRun:
     def check(self, guest: Guest) -> None:
         """Refuses a callback that this run cannot carry."""
 
-    def enter(self, member: Any, session: Any, coord: Any) -> None:
+    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
         if member is self.members[0] and not self.calls:
@@ -106,10 +117,10 @@ class SessionRun:
         # The first member acts for all members before the run, the last one after it.
         is_first, is_last = member is self.members[0], member is self.members[-1]
 
-        def before_run(run_context: Any) -> Any:
+        def before_run(run_context: RunContext) -> Any:
             return self.before_step(run_context) if is_first else None
 
-        def after_run(run_context: Any, run_values: Any) -> None:
+        def after_run(run_context: RunContext, run_values: RunValues) -> None:
             if is_first:
                 self.results = run_values.results
             if is_last:
@@ -117,19 +128,19 @@ class SessionRun:
 
         return before_run, after_run
 
-    def created(self, coord: Any) -> None:
+    def created(self, coord: Coordinator) -> None:
         """All members have the session, for the first time or after a recovery."""
         raise NotImplementedError
 
-    def before_step(self, run_context: Any) -> Any:
+    def before_step(self, run_context: RunContext) -> Any:
         """The first `before_run` of a run."""
         raise NotImplementedError
 
-    def after_step(self, run_context: Any) -> None:
+    def after_step(self, run_context: RunContext) -> None:
         """The last `after_run` of a run."""
         raise NotImplementedError
 
-    def leave(self, member: Any, session: Any) -> None:
+    def leave(self, member: Any, session: Session) -> None:
         """`end` of one member; the last one acts for all."""
         self.session = session
         if member is self.members[-1]:
@@ -159,7 +170,16 @@ class SessionRun:
             # An exception ends the delivery at once, as in `Model.fit`.
             with self.model.live_link.event(), self._eager():
                 for method in methods:
+                    self._calling = method
                     method(*args)
+            self._calling = None
+
+    def note_stop(self) -> None:
+        """A callback sets `stop_training`: it is the one that is called now."""
+        owner = getattr(self._calling, "__self__", None)
+        for member in self.members:
+            if member.called is owner:
+                self.stop_reason = f"`{member.record.name}` asked for a stop"
 
     def begin_once(self, counter: Any, event: str) -> None:
         """Reads the global step; delivers the begin event if it was not yet."""
@@ -224,7 +244,7 @@ class SessionRun:
         self.carry = self.model.live_link.carry
 
 
-def _run_of(callback: Any) -> SessionRun | None:
+def _run_of(callback: Callback) -> SessionRun | None:
     """The unfinished run that a callback takes part in, or None."""
     link = getattr(getattr(callback, "model", None), "live_link", None)
     run: SessionRun | None = link.run() if link is not None and link.run else None

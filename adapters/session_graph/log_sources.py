@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground.arguments import shown, without_arguments
-from hookbridge.ground.names import nearest
+from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.protocols import Graph, Session
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.
@@ -42,7 +42,7 @@ class LogSource(NamedTuple):
         return bool(number) and self.tensor.shape.rank in (0, None)
 
 
-def resolve(key: str, spec: Any, graph: Any) -> LogSource:
+def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
     """The source that one entry of `logs=` stands for."""
     # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
@@ -76,7 +76,7 @@ def _number(source: LogSource) -> LogSource:
     return source
 
 
-def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource:
+def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSource:
     """A metric with its own mean; `update` is an op, or the value after it."""
     update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
@@ -93,7 +93,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Any) -> LogSource
     return LogSource(key, tensor, True, resets, value)
 
 
-def tensor_of(value: Any, graph: Any, where: str, expected: str) -> Any:
+def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
     """The tensor of a graph that a user gave."""
     try:
         return graph.as_graph_element(value, allow_operation=False)
@@ -103,7 +103,7 @@ def tensor_of(value: Any, graph: Any, where: str, expected: str) -> Any:
         ) from e
 
 
-def tensor_named(name: str, graph: Any, where: str) -> Any:
+def tensor_named(name: str, graph: Graph, where: str) -> Any:
     """A tensor by name; `":0"` may be left out."""
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
@@ -116,7 +116,7 @@ def tensor_named(name: str, graph: Any, where: str) -> Any:
         ) from None
 
 
-def find_loss(graph: Any) -> Any:
+def find_loss(graph: Graph) -> Any:
     """The loss of a training graph, or None; `tf.losses` may be summed up for it."""
     known = known_loss(graph)
     losses = graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)
@@ -125,7 +125,7 @@ def find_loss(graph: Any) -> Any:
     return known
 
 
-def known_loss(graph: Any) -> Any:
+def known_loss(graph: Graph) -> Any:
     """The loss of a training graph that is there as one tensor, or None."""
     # In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
     # "loss", a tensor named "loss:0".
@@ -145,7 +145,7 @@ def known_loss(graph: Any) -> Any:
     return named
 
 
-def _loss_summaries(graph: Any) -> dict[bytes, Any]:
+def _loss_summaries(graph: Graph) -> dict[bytes, Any]:
     """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
     # A tag is the name of its op, which gets a number if the name is taken.
     tensors: dict[bytes, Any] = {}
@@ -158,7 +158,7 @@ def _loss_summaries(graph: Any) -> dict[bytes, Any]:
     return tensors
 
 
-def _tensor_loss(graph: Any) -> Any:
+def _tensor_loss(graph: Graph) -> Any:
     try:
         tensor = graph.get_tensor_by_name("loss:0")
     except (KeyError, ValueError):
@@ -167,7 +167,7 @@ def _tensor_loss(graph: Any) -> Any:
     return tensor if usable else None
 
 
-def find_metric(name: str, graph: Any) -> LogSource | None:
+def find_metric(name: str, graph: Graph) -> LogSource | None:
     """A `tf.compat.v1.metrics` metric by its scope, or None."""
     # The functions of that module name their outputs `<name>/value` and
     # `<name>/update_op`.
@@ -180,7 +180,7 @@ def find_metric(name: str, graph: Any) -> LogSource | None:
 
 
 def find_sources(
-    logs: Mapping[str, Any], wanted: Iterable[str], graph: Any
+    logs: Mapping[str, Any], wanted: Iterable[str], graph: Graph
 ) -> list[LogSource]:
     """All entries in Keras's order: the loss first, then the metrics as named."""
     # Metrics that callbacks monitor (`wanted`) are found by name where `logs` does not
@@ -217,13 +217,13 @@ class MetricValues:
     def __bool__(self) -> bool:
         return bool(self._resets)
 
-    def read(self, session: Any) -> dict[str, Any]:
+    def read(self, session: Session) -> dict[str, Any]:
         """Their values, by name."""
         if not self._reads:
             return {}
         return {n: np.array(v) for n, v in session.run(self._reads).items()}
 
-    def write(self, session: Any, values: Mapping[str, Any]) -> None:
+    def write(self, session: Session, values: Mapping[str, Any]) -> None:
         """Sets metrics to what `read` returned; resets those without a value."""
         session.run(self._resets)
         for name in self._writes.keys() & values.keys():

@@ -16,7 +16,7 @@ from hookbridge.jobs.data.pipeline import Pipeline, batched
 from hookbridge.jobs.data.rows import Rows
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.settings import TrainingSettings
+from hookbridge.jobs.training.training_settings import TrainingSettings
 from hookbridge.jobs.training.user_file import find_function, parameters
 
 _NAMES = {TRAIN: "train", EVAL: "eval", PREDICT: "predict"}
@@ -64,9 +64,9 @@ class Inputs:
             )
         rows = self._rows(mode)
         if definition.optional("dataset_fn") is None:
-            return functools.partial(self._of_input_fn, rows, mode)
+            return functools.partial(self._call_input_fn, rows, mode)
         without = self._without(rows, mode)
-        return functools.partial(self._of_dataset_fn, rows, mode, without)
+        return functools.partial(self._call_dataset_fn, rows, mode, without)
 
     def steps_per_epoch(self) -> int | None:
         """The steps of an epoch, given or counted; None if they cannot be counted."""
@@ -137,6 +137,7 @@ class Inputs:
         return files
 
     def _check_used(self) -> None:
+        """Refuses flags about data that nothing in the user's file takes."""
         definition, settings = self._definition, self._settings
         for mode, name in _OWN_INPUTS.items():
             if self._files(mode) and definition.optional(name) is not None:
@@ -171,9 +172,10 @@ class Inputs:
     def _transform(self, mode: str) -> Callable[[Any], Any]:
         return functools.partial(_called, self._definition, mode)
 
-    def _of_dataset_fn(
+    def _call_dataset_fn(
         self, rows: Rows, mode: str, without: list[tuple[str, int]]
     ) -> Any:
+        """The batches that `dataset_fn` makes of the rows of this process."""
         data = rows.dataset(without).map(lambda file, number, row: row)
         workers, index = self._shard
         if mode == TRAIN and workers > 1:
@@ -185,7 +187,8 @@ class Inputs:
             examples, self.batch_size(mode), drop_remainder=mode == TRAIN
         ).prefetch(_PREFETCHED)
 
-    def _of_input_fn(self, rows: Rows, mode: str) -> Any:
+    def _call_input_fn(self, rows: Rows, mode: str) -> Any:
+        """What the user's `input_fn` makes of the arguments that it takes."""
         definition, settings = self._definition, self._settings
         function = definition.optional("input_fn")
         facts: Mapping[str, Any] = {

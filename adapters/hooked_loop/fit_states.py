@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.record import unwrapped
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.backups import FitBackups
+from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch
+from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
+from hookbridge.adapters.hooked_loop.model_values import going_back
 from hookbridge.adapters.live_session.global_step import iterations_of
-from hookbridge.adapters.live_session.variables import (
+from hookbridge.adapters.live_session.live_variables import (
     components,
     learning_rate_variable,
 )
-from hookbridge.adapters.state import identity
-from hookbridge.adapters.state.files import CallbackState, Part, Saved
+from hookbridge.adapters.state import epochs, identity
+from hookbridge.adapters.state.epochs import Epoch
+from hookbridge.adapters.state.files import CallbackState, Part
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import KerasModel, Session
 
 # Model -> the checkpoint it was restored from, and its step.
 _RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -31,7 +35,7 @@ _GUESTS: identity.OfObjects[bool] = identity.OfObjects()
 _NEWEST: weakref.WeakValueDictionary[str, FitStates] = weakref.WeakValueDictionary()
 
 
-def note_restored(model: Any, prefix: str) -> None:
+def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
     _RESTORED[model] = (prefix, iterations_of(model))
 
@@ -70,20 +74,18 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._rate_unset: float | None = None
         self._saved: Checkpoint | None = None
         self._step = 0  # of that checkpoint
-        # The global step at the begin of the epoch, from its first step on.
-        self._epoch_begin: int | None = None
+        self._epoch = FitEpoch()
+        # The epoch that an earlier run has begun, until this one has begun it too.
+        self._open_epoch: int | None = None
+        self._go_back: list[Callable[[], None]] = []
         self._epochs_left = False
         self._is_early = False
         self._at_error: Any = None
 
-    def on_set_model(self, model: Any) -> None:
+    def on_set_model(self, model: KerasModel) -> None:
         """Called in the hook's place, before any callback has an event."""
-        names = compat.running_locals("callback_list")
         self._model = model
-        if names is not None:
-            everyone = names["self"]
-            # A new list: Keras goes through the old one now.
-            assign(everyone, callbacks=[_Before(self, everyone), *everyone.callbacks])
+        watch_begin(self)
 
     def none_has_begun(self, callbacks: Sequence[Any]) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
@@ -94,14 +96,17 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             step = self._state.step_of(checkpoint) or iterations_of(self._model)
             self._backups.choose(checkpoint, step, self._state)
 
-    def on_train_begin(self, model: Any, loop: Any, params: Mapping[str, Any]) -> None:
+    def on_train_begin(
+        self, model: KerasModel, loop: Any, params: Mapping[str, Any]
+    ) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
-        everyone = self._list_of_all()
+        everyone = watch(self)
         if everyone is None:
             return  # somebody calls the hook's callback alone
         self._saved, self._part, self._state = None, None, CallbackState()
         self._run, self._params, self._is_early = loop, params, False
-        self._epochs_left = False
+        self._epochs_left, self._open_epoch = False, None
+        self._epoch = FitEpoch(params.get("steps"))
         self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
         _NEWEST[self._folder] = self
         items = [unwrapped(each) for each in everyone.callbacks]
@@ -115,51 +120,41 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def on_test_begin(self) -> None:
         """Called in the hook's place, in an evaluation."""
-        self._list_of_all()
-
-    def _list_of_all(self) -> Any:
-        """The `CallbackList` that calls the hook's callback, with `_Last` in it."""
-        names = compat.running_locals("callback_list")
-        if names is None:
-            return None
-        everyone = names["self"]
-        if not any(
-            isinstance(each, _Last) and each.states is self
-            for each in map(unwrapped, everyone.callbacks)
-        ):
-            everyone.callbacks.append(_Last(self, everyone))
-        return everyone
+        watch(self)
 
     def all_have_begun(self) -> None:
         """Those callbacks with a state go on with it."""
         if self._guests:
             self._part = self._state.add(self._guests, self._loop)
             prefix = self._backups.restored(self._state) or self._checkpoint()
-            saved = None if prefix is None else self._state.read(prefix, _rates_of)
+            saved = None if prefix is None else self._state.read(prefix, _parse)
             self._part.begin()
+            loops: Sequence[_Loop] = ()
             if saved is not None:
                 self._part.restore(saved)
-            self._begin_rate(saved)
+                loops = saved.loops
+            self._begin_rate({rate for each in loops for rate in each.rates})
+            begun = [each.epoch for each in loops if each.epoch is not None]
+            if begun and begun[0].is_open:
+                self._open_epoch = begun[0].number
 
-    def _begin_rate(self, saved: Saved | None) -> None:
+    def _begin_rate(self, rates: set[float]) -> None:
         """Goes on with the rate that a callback set, in whichever loop."""
         rate = learning_rate_variable(getattr(self._model, "optimizer", None))
         self._rate = rate if tf.executing_eagerly() else None
         if self._rate is not None:
-            loops = saved.loops if saved is not None else ()
-            rates = {rate for each in loops for rate in each}
             self._rate_unset = None if rates else _value_of(self._rate)
             if len(rates) == 1:
                 self._rate.assign(*rates)
 
-    def _loop(self) -> Any:
-        if self._rate is None:
-            return None
-        with compat.private("eager_mode")():  # a live graph may be the default one
-            rate = _value_of(self._rate)
-        if rate == self._rate_unset:
-            return None
-        return {"learning_rates": {"learning_rate": rate}}
+    def _loop(self) -> dict[str, Any]:
+        loop = self._epoch.document(self._step)
+        if self._rate is not None:
+            with compat.private("eager_mode")():  # a live graph may be the default one
+                rate = _value_of(self._rate)
+            if rate != self._rate_unset:
+                loop["learning_rates"] = {"learning_rate": rate}
+        return loop
 
     def _checkpoint(self) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
@@ -175,16 +170,14 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return
         self.rewrite()
         self._saved = None
-        if self._run.has_begun:
-            self._save_backups()
-        if self._epoch_begin is None:
-            self._epoch_begin = self._run.host.graph.step_number
+        self._save_backups(in_epoch=True)
+        self._epoch.step_begins(self._run.host.graph.step_number)
 
-    def before_save(self, session: Any, global_step_value: Any) -> None:
+    def before_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         self._note_saved(Checkpoint(f"{self._hook._save_path}-{step}"), step)
 
-    def after_save(self, session: Any, global_step_value: Any) -> None:
+    def after_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path is None or self._run is None:
@@ -215,31 +208,40 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._saved is not None and not self._is_early:
             self._saved.follow()
 
-    def _save_backups(self) -> None:
-        if self._part is not None:
-            self._backups.save_new(self._state, self._run.host.graph.step_number)
+    def _save_backups(self, *, in_epoch: bool) -> None:
+        new = self._backups.new(in_epoch=in_epoch)
+        if new and self._part is not None:
+            self._step = self._run.host.graph.step_number
+            for backup in new:
+                self._state.save(backup.prefix, self._step)
 
-    def epoch_begins(self) -> None:
-        self._epoch_begin = None
+    def epoch_begins(self, epoch: int) -> None:
+        self._epoch.begin(epoch)
+        if epoch == self._open_epoch and self._part is not None:
+            # An earlier run has had this event: what it sets is in what was restored.
+            self._go_back = [self._part.going_back(), going_back(self._model)]
+        self._open_epoch = None
+
+    def epoch_has_begun(self) -> None:
+        for go_back in self._go_back:
+            go_back()
+        self._go_back = []
 
     def epoch_ends(self) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         if self._run is not None and self._run.is_stopped:
             self._run.host.step.flush()
-            begin, length = self._epoch_begin, self._params.get("steps")
-            is_whole = begin is None or (
-                length is not None
-                and self._run.host.graph.step_number - begin >= length
-            )
+            is_whole = self._epoch.is_whole(self._run.host.graph.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
     def epoch_has_ended(self, epoch: int) -> None:
-        epochs = self._params.get("epochs")
-        self._epochs_left = epochs is not None and epoch + 1 < epochs
+        last = self._params.get("epochs")
+        self._epochs_left = last is not None and epoch + 1 < last
+        self._epoch.end(epoch)
         self.rewrite()
         if self._run is not None and self._run.has_begun:
             self._run.host.step.flush()
-            self._save_backups()
+            self._save_backups(in_epoch=False)
 
     def training_ends(self) -> None:
         """Before any callback has the end of the training."""
@@ -311,72 +313,14 @@ def _value_of(rate: Any) -> float:
     return float(components(rate)[0].numpy())
 
 
-def _rates_of(loop: Any, step: int) -> list[float]:
-    """The rates that callbacks had set; raises anything if they are damaged."""
-    return [float(rate) for rate in (loop.get("learning_rates") or {}).values()]
+class _Loop(NamedTuple):
+    """What the loop of an earlier run has saved."""
+
+    rates: tuple[float, ...]  # those that callbacks had set
+    epoch: Epoch | None
 
 
-class _Before(AnyFlavour):
-    """The first callback of a list, before any has an event."""
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
-
-    def __init__(self, states: FitStates, everyone: Any) -> None:
-        self._states = states
-        self._everyone = weakref.ref(everyone)
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        everyone = self._everyone()
-        if everyone is not None:
-            self._states.none_has_begun([unwrapped(c) for c in everyone.callbacks])
-
-
-class _First(AnyFlavour):
-    """The first callback of a `fit`: no other has had the events that it gets."""
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
-
-    def __init__(self, states: FitStates) -> None:
-        self._states = states
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._states.epoch_begins()
-
-    def on_test_begin(self, logs: Any = None) -> None:
-        self._states.epoch_ends()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._states.epoch_ends()
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self._states.training_ends()
-
-
-class _Last(AnyFlavour):
-    """The last callback of a `fit`: all others have had the events that it gets."""
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
-
-    def __init__(self, states: FitStates, everyone: Any) -> None:
-        self.states = states
-        self._everyone = weakref.ref(everyone)
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        everyone = self._everyone()
-        if everyone is not None:
-            # A new list: Keras goes through the old one now.
-            callbacks = [_First(self.states), *everyone.callbacks]
-            assign(everyone, callbacks=callbacks)
-        self.states.all_have_begun()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.states.epoch_has_ended(epoch)
-
-    def on_test_end(self, logs: Any = None) -> None:
-        self.states.all_have_evaluated()
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self.states.all_have_ended()
+def _parse(loop: Any, step: int) -> _Loop:
+    """Reads what a loop has saved; raises anything if it is damaged."""
+    rates = (loop.get("learning_rates") or {}).values()
+    return _Loop(tuple(float(rate) for rate in rates), epochs.of_loop(loop, step))

@@ -8,9 +8,9 @@ from typing import Literal
 from hookbridge import errors
 from hookbridge.ground.arguments import writable
 
-Loop = Literal["towers", "fit", "estimator"]
+Loop = Literal["session", "fit", "estimator"]
 BadRows = Literal["stop", "skip"]
-LOOPS: tuple[Loop, ...] = ("towers", "fit", "estimator")
+LOOPS: tuple[Loop, ...] = ("session", "fit", "estimator")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TrainingSettings:
         if self.loop == "fit" and (self.sync or self.batch_per_tower):
             flag = "--sync" if self.sync else "--batch_per_tower"
             raise errors.InvalidArgumentError(
-                f"Received {flag} with --loop=fit; expected --loop=towers or "
+                f"Received {flag} with --loop=fit; expected --loop=session or "
                 "--loop=estimator, since `fit` trains asynchronously with parameter "
                 "servers and splits each batch among its devices."
             )

@@ -12,7 +12,7 @@ import tensorflow as tf
 import wrapt
 
 from hookbridge.adapters.guests import kinds, watchers
-from hookbridge.adapters.guests.record import Guest, Wrapper, record_of
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper, record_of
 from hookbridge.ground import lifecycle
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.insight.timings import Timings, as_table
@@ -78,14 +78,14 @@ class Profile:
         self._cover(guest.item, row, lifecycle.overridden(guest.item, guest.kind))
         watchers.watch(guest.item, self)
 
-    def _cover(self, target: Any, row: str, events: tuple[str, ...]) -> None:
+    def _cover(self, target: object, row: str, events: tuple[str, ...]) -> None:
         timed = {
             event: self._timed(getattr(target, event), row, event, id(target))
             for event in events
         }
         self._set(target, **timed)
 
-    def _set(self, target: Any, **methods: Callable[..., Any]) -> InstanceMethods:
+    def _set(self, target: object, **methods: Callable[..., Any]) -> InstanceMethods:
         """Sets methods until `stop`."""
         covered = InstanceMethods(target, methods)
         covered.install()
@@ -102,6 +102,7 @@ class Profile:
     def _timed(
         self, method: Callable[..., Any], row: str, event: str, source: int = 0
     ) -> Callable[..., Any]:
+        """The method with a clock around each call, for a row and an event."""
         enter, leave = self.timings.enter, self.timings.leave
 
         @functools.wraps(method)

@@ -13,8 +13,9 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.ground.cluster import task_of
+from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.tf_config import task_of
 
 _writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
@@ -28,7 +29,7 @@ class _HeldBack:
         # By id: variables that have been set, and their values before that.
         self.before: dict[int, tuple[Any, Any]] = {}
 
-    def note(self, session: Any, variables: Sequence[Any]) -> None:
+    def note(self, session: Session, variables: Sequence[Any]) -> None:
         """Called before variables are set."""
         if not self.is_on:
             for each in variables:  # what is set now is for checkpoints too
@@ -40,7 +41,7 @@ class _HeldBack:
 
 
 @contextlib.contextmanager
-def held_back(session: Any) -> Iterator[None]:
+def held_back(session: Session) -> Iterator[None]:
     """A context in which `write` sets what no checkpoint of the session is to have."""
     held = _held_back.setdefault(session, _HeldBack())
     held.is_on = True
@@ -51,7 +52,17 @@ def held_back(session: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_saved(session: Any) -> Iterator[None]:
+def undone(session: Session) -> Iterator[None]:
+    """A context after which what `write` has set in it is as it was before."""
+    held = _held_back.setdefault(session, _HeldBack())
+    with held_back(session):
+        yield
+    _assign(session, held.before.values())
+    held.before.clear()
+
+
+@contextlib.contextmanager
+def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
     held = _held_back.get(session)
     pairs = [] if held is None else list(held.before.values())
@@ -64,17 +75,17 @@ def as_saved(session: Any) -> Iterator[None]:
         _assign(session, present)
 
 
-def writes(session: Any) -> int:
+def writes(session: Session) -> int:
     """How many times `write` has set what checkpoints of a session are to have."""
     return _writes.get(session, 0)
 
 
-def read(session: Any, variables: Sequence[Any]) -> list[Any]:
+def read(session: Session, variables: Sequence[Any]) -> list[Any]:
     """Values of several variables in one run, as numpy arrays."""
     return list(session.run(list(variables))) if variables else []
 
 
-def write(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
     """Assigns values to variables of a graph that may be finalized.
 
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
@@ -97,7 +108,8 @@ def _is_left_alone(variable: Any) -> bool:
     return is_elsewhere
 
 
-def _assign(session: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Runs initializers with other initial values, which adds no op to the graph."""
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     for variable, value in pairs:
         initializer = variable.initializer
@@ -129,7 +141,7 @@ def _say_left_alone(name: str) -> None:
     )
 
 
-def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
+def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     """The variables that are a model's weights: `(trainable, not trainable)`."""
     # Trainable ones in graph order; the others are those in the collection
     # `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving averages
@@ -152,12 +164,12 @@ def model_variables(graph: Any) -> tuple[list[Any], list[Any]]:
     return trainable, others
 
 
-def saved_variables(graph: Any) -> list[Any]:
+def saved_variables(graph: Graph) -> list[Any]:
     """The variables that a checkpoint of the session holds, global step included."""
     return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
 
 
-def all_variables(graph: Any) -> list[Any]:
+def all_variables(graph: Graph) -> list[Any]:
     """The global and the local variables."""
     keys = tf.compat.v1.GraphKeys
     return [

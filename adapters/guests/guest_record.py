@@ -141,12 +141,12 @@ def record_of(item: Any) -> Guest:
     )
 
 
-def records(items: Any) -> list[Guest]:
+def records(items: object) -> list[Guest]:
     """The record of each guest in a (nested) list."""
     return [record_of(item) for item in kinds.flatten(items)]
 
 
-def expected(kind: Kind, item: Any) -> Guest:
+def expected(kind: Kind, item: object) -> Guest:
     """The record of an item that has to be of a kind."""
     is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
     if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
@@ -157,6 +157,6 @@ def expected(kind: Kind, item: Any) -> Guest:
     return record_of(item)
 
 
-def unwrapped(item: Any) -> Any:
+def unwrapped(item: object) -> Any:
     """The guest that a user gave, without its wrapper."""
     return item.guest if isinstance(item, Wrapper) else item

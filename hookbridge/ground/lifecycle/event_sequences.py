@@ -105,6 +105,7 @@ def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[r
 def _hook(
     first: int, last: int, epoch_size: int, size: int, ending: Ending, host: Host
 ) -> Iterator[Delivery]:
+    """The events of a hook in a run of some steps."""
     unfinished = ending in ("end_of_data", "error_in_step")
     started = last > first or unfinished
     if host == "fit" and not started:
@@ -129,6 +130,7 @@ def _training(
     validation_batches: int | None,
     host: Host,
 ) -> Iterator[Delivery]:
+    """The events of a callback in a training of some steps."""
     yield Delivery("set_model")
     yield Delivery("set_params")
     yield Delivery("on_train_begin")

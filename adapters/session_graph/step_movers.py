@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import ops as graph_ops
+from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.protocols import Graph
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
@@ -17,7 +18,7 @@ _COUNTS: _OfKind = "AssignAddVariableOp".__eq__
 _WRITES: _OfKind = lambda kind: kind not in (*_READS, *graph_ops.PASSES)  # noqa: E731
 
 
-def find_writers(graph: Any, counter: Any) -> list[Any]:
+def find_writers(graph: Graph, counter: Any) -> list[Any]:
     """The ops of a graph that may give a counter another value."""
     own = graph_ops.handle_op(counter)
     writers = []
@@ -37,7 +38,7 @@ def find_writers(graph: Any, counter: Any) -> list[Any]:
     return writers
 
 
-def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
+def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]:
     """The writers that count a step, not those that initialize or restore."""
     own = graph_ops.handle_op(counter)
     movers = []
@@ -55,7 +56,7 @@ def find_movers(graph: Any, counter: Any, writers: Iterable[Any]) -> list[Any]:
     return movers
 
 
-def find_accumulations(graph: Any, counter: Any) -> list[Any]:
+def find_accumulations(graph: Graph, counter: Any) -> list[Any]:
     """The ops that add something computed, such as gradients, to other variables."""
     # Metrics add to local variables.
     variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
@@ -90,7 +91,7 @@ def takes_token(op: Any) -> bool:
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
-def _function_uses(graph: Any, op: Any, own: Any, counts: _OfKind) -> bool:
+def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
     """Whether an op calls a function in which a certain op takes the counter."""
     # `counts` gets None for a function that the graph does not have.
     library = graph.as_graph_def().library.function

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge.adapters.live_model import backup, weight_files
-from hookbridge.adapters.live_model.clone import Clone, need
+from hookbridge.adapters.live_model.clone import Clone, require_clone
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import saved
+from hookbridge.ground.protocols import Graph
 
 
 class ModelFiles:
@@ -19,7 +20,7 @@ class ModelFiles:
         weights: LiveWeights,
         rates: LiveRates,
         clone: Clone | None,
-        graph: Any,
+        graph: Graph,
         backups: frozenset[str],
     ) -> None:
         self._weights = weights
@@ -91,7 +92,7 @@ class ModelFiles:
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Writes the whole model with the session's weights."""
-        clone = need(self._clone, "save")
+        clone = require_clone(self._clone, "save")
         with self._weights.file_call():
             clone.model.save(filepath, overwrite=overwrite, **options)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.cluster import ClusterConfig
 from hookbridge.ground.cluster_checks import CHIEF_TYPES, TASK_TYPES, check_addresses
+from hookbridge.ground.tf_config import ClusterConfig
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
@@ -91,7 +91,7 @@ def config_of(
     return ClusterConfig(cluster, job_name, index)
 
 
-def _hosts(value: Any) -> Any:
+def _hosts(value: object) -> Any:
     """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
     if isinstance(value, str):
         return [host.strip() for host in value.split(",")] if value.strip() else []

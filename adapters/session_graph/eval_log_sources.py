@@ -8,13 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph import estimator_stack
-from hookbridge.adapters.session_graph import logs as log_sources
-from hookbridge.adapters.session_graph import ops as graph_ops
-from hookbridge.adapters.session_graph.logs import LogSource
+from hookbridge.adapters.session_graph import estimator_stack, graph_ops, log_sources
+from hookbridge.adapters.session_graph.log_sources import LogSource
+from hookbridge.ground.protocols import Graph
 
 
-def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
+def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
     """The entries of an evaluation graph: its streaming metrics, the loss first."""
     # Of `logs`, entries that only the training graph has are left out.
     sources: dict[str, LogSource] = {}
@@ -39,7 +38,7 @@ def find(logs: Mapping[str, Any], graph: Any) -> list[LogSource]:
     return list(sources.values())
 
 
-def _named_metrics(graph: Any) -> list[LogSource]:
+def _named_metrics(graph: Graph) -> list[LogSource]:
     """The `tf.compat.v1.metrics` of a graph, by their scopes."""
     variables = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
     scopes = dict.fromkeys(v.op.name.rpartition("/")[0] for v in variables)
@@ -48,7 +47,7 @@ def _named_metrics(graph: Any) -> list[LogSource]:
 
 
 def _declared_metrics(
-    evaluation: estimator_stack.Evaluation, graph: Any
+    evaluation: estimator_stack.EvalMetrics, graph: Graph
 ) -> list[LogSource]:
     """The metrics that `Estimator.evaluate` returns, in the order they were built."""
     # An Estimator sorts the names, but the variables are in the user's order.

@@ -6,14 +6,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import eval_logs as eval_log_sources
-from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.run import SessionRun
+from hookbridge.adapters.session_loop.session_run import SessionRun
+from hookbridge.ground.protocols import Coordinator, Graph, RunContext
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -23,7 +23,7 @@ class EvaluationRun(SessionRun):
     borrows = True
 
     def __init__(
-        self, config: SessionConfig, graph: Any, counter: Any, steps: StepGraph
+        self, config: SessionConfig, graph: Graph, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         self._counter = counter
@@ -40,10 +40,10 @@ class EvaluationRun(SessionRun):
         self._batch = 0
         self._now = False
 
-    def created(self, coord: Any) -> None:
+    def created(self, coord: Coordinator) -> None:
         self.begin_once(self._counter, "on_test_begin")
 
-    def before_step(self, run_context: Any) -> Any:
+    def before_step(self, run_context: RunContext) -> Any:
         self.session = run_context.session
         self.carry()
         fetches = run_context.original_args.fetches
@@ -62,7 +62,7 @@ class EvaluationRun(SessionRun):
             self._requests.add(step, request)
         return request[0]
 
-    def after_step(self, run_context: Any) -> None:
+    def after_step(self, run_context: RunContext) -> None:
         if not self._now:
             return
         self._now = False
@@ -101,17 +101,17 @@ class PredictionRun(SessionRun):
 
     borrows = True
 
-    def __init__(self, config: SessionConfig, graph: Any, counter: Any) -> None:
+    def __init__(self, config: SessionConfig, graph: Graph, counter: Any) -> None:
         super().__init__(config, graph)
         self._counter = counter
         self.make_model([], [], None)
         self._batch = 0
         self._now = False
 
-    def created(self, coord: Any) -> None:
+    def created(self, coord: Coordinator) -> None:
         self.begin_once(self._counter, "on_predict_begin")
 
-    def before_step(self, run_context: Any) -> Any:
+    def before_step(self, run_context: RunContext) -> Any:
         self.session = run_context.session
         self.carry()
         fetches = run_context.original_args.fetches
@@ -124,7 +124,7 @@ class PredictionRun(SessionRun):
         # The same fetches again: the session computes them once.
         return tf.compat.v1.train.SessionRunArgs(fetches)
 
-    def after_step(self, run_context: Any) -> None:
+    def after_step(self, run_context: RunContext) -> None:
         if not self._now:
             return
         self._now = False

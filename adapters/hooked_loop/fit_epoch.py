@@ -1,0 +1,41 @@
+"""Which epoch a `fit` is in, for the state of its callbacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FitEpoch:
+    """The epoch of a `fit`, as its last event says; `length` in steps, if known."""
+
+    def __init__(self, length: int | None = None) -> None:
+        self._length = length
+        self._number: int | None = None  # None before the first one
+        self._is_open = False
+        self._begin: int | None = None  # the global step, from its first step on
+
+    def begin(self, number: int) -> None:
+        """The epoch begins."""
+        self._number, self._is_open, self._begin = number, True, None
+
+    def step_begins(self, step: int) -> None:
+        """The step after the global step `step` begins."""
+        if self._begin is None:
+            self._begin = step
+
+    def end(self, number: int) -> None:
+        """The epoch has ended; the next one is the one to go on with."""
+        self._number, self._is_open = number + 1, False
+
+    def is_whole(self, step: int) -> bool:
+        """Whether the epoch has no step, or all of them."""
+        begin, length = self._begin, self._length
+        return begin is None or (length is not None and step - begin >= length)
+
+    def document(self, step: int) -> dict[str, Any]:
+        """What is saved at a global step; see `state.epochs`."""
+        number, is_open = self._number, self._is_open
+        if number is not None and is_open and self._begin is not None:
+            # Killed now, it has no end: `fit` cannot make an epoch without steps.
+            number, is_open = number + self.is_whole(step), not self.is_whole(step)
+        return {"epoch": number, "epoch_logs": {} if is_open else None}

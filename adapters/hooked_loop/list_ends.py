@@ -1,0 +1,130 @@
+"""The first and the last callback of a `fit`: around the events of all others."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.adapters.guests.guest_record import unwrapped
+from hookbridge.ground import compat
+from hookbridge.ground.patching import assign
+
+
+class Watcher(Protocol):
+    """What is told before and after the events of all callbacks."""
+
+    def none_has_begun(self, callbacks: list[Any]) -> None:
+        """Before `on_train_begin`, in which callbacks may restore a backup."""
+
+    def all_have_begun(self) -> None:
+        """After `on_train_begin`."""
+
+    def epoch_begins(self, epoch: int) -> None:
+        """Before `on_epoch_begin`."""
+
+    def epoch_has_begun(self) -> None:
+        """After `on_epoch_begin`."""
+
+    def epoch_ends(self) -> None:
+        """Before `on_epoch_end`, and before the validation that precedes it."""
+
+    def epoch_has_ended(self, epoch: int) -> None:
+        """After `on_epoch_end`."""
+
+    def training_ends(self) -> None:
+        """Before `on_train_end`."""
+
+    def all_have_ended(self) -> None:
+        """After `on_train_end`."""
+
+    def all_have_evaluated(self) -> None:
+        """After `on_test_end`."""
+
+
+class _End(AnyFlavour):
+    """A callback that tells a watcher."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False
+
+    def __init__(self, watcher: Watcher, everyone: Any) -> None:
+        self.watcher = watcher
+        self._everyone = weakref.ref(everyone)
+
+
+class _Before(_End):
+    """The first callback when the training begins."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        everyone = self._everyone()
+        if everyone is not None:
+            items = [unwrapped(each) for each in everyone.callbacks]
+            self.watcher.none_has_begun(items)
+
+
+class _First(_End):
+    """The first callback of a `fit`: no other has had the events that it gets."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.watcher.epoch_begins(epoch)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self.watcher.epoch_ends()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.watcher.epoch_ends()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self.watcher.training_ends()
+
+
+class _Last(_End):
+    """The last callback of a `fit`: all others have had the events that it gets."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        everyone = self._everyone()
+        if everyone is not None:
+            _put_first(everyone, _First(self.watcher, everyone))
+        self.watcher.all_have_begun()
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.watcher.epoch_has_begun()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.watcher.epoch_has_ended(epoch)
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self.watcher.all_have_evaluated()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self.watcher.all_have_ended()
+
+
+def _put_first(everyone: Any, callback: Any) -> None:
+    # A new list: Keras goes through the old one now.
+    assign(everyone, callbacks=[callback, *everyone.callbacks])
+
+
+def watch_begin(watcher: Watcher) -> None:
+    """Puts a first callback into the `CallbackList` that sets its model now."""
+    names = compat.running_locals("callback_list")
+    if names is not None:
+        _put_first(names["self"], _Before(watcher, names["self"]))
+
+
+def watch(watcher: Watcher) -> Any:
+    """Puts a last callback into the `CallbackList` that begins now; returns the list.
+
+    None if somebody calls a callback alone.
+    """
+    names = compat.running_locals("callback_list")
+    if names is None:
+        return None
+    everyone = names["self"]
+    if not any(
+        isinstance(each, _Last) and each.watcher is watcher
+        for each in map(unwrapped, everyone.callbacks)
+    ):
+        everyone.callbacks.append(_Last(watcher, everyone))
+    return everyone

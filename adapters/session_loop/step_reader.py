@@ -1,0 +1,93 @@
+"""What the runs of a training session fetch for callbacks, and where its step is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
+from hookbridge.adapters.session_graph.log_sources import LogSource
+from hookbridge.adapters.session_graph.step_counter import StepCounter
+from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.ground.protocols import RunContext
+
+
+class CountedSteps:
+    """The fast path: steps that are only counted, one after the other.
+
+    No callback wants the batches of such a step, it fetches the same whatever it is
+    fed, and it moves the global step by a known number. So the answer for one step is
+    that for the next one of its kind.
+    """
+
+    def __init__(self, counter: StepCounter, *, has_batch_events: bool) -> None:
+        self._counter = counter
+        self._may_count = not has_batch_events
+        self._kind: Step | None = (
+            None  # the kind of the last step, if it is only counted
+        )
+        self.arguments: Any = None  # what these steps fetch
+
+    def note(self, step: Step, arguments: Any, *, is_same: bool) -> None:
+        """A step has been read; `is_same`: the next of its kind has the same answer."""
+        self._kind = step if is_same and self._may_count else None
+        self.arguments = arguments
+
+    def has_next(self, step: Step) -> bool:
+        """Whether a step is of the kind of the last one, and nothing came between."""
+        counter = self._counter
+        return step is self._kind and counter.exact and not counter.stale
+
+
+class StepReader:
+    """Reads the training steps of one run, and the updates between them."""
+
+    def __init__(
+        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
+    ) -> None:
+        self.run_of = steps.run_of  # what a run of certain fetches is
+        self.counter: StepCounter = StepCounter(counter, steps)
+        self._plan = FetchPlan(counter, sources, steps)
+        self._fetch: StepFetch
+        # By how much the step moves the global step; None if it has to be read.
+        self._adds: int | None = None
+        # What an update without a step fetches.
+        self._between: StepFetch | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the global step after the last step was computed, not read."""
+        return self._adds is not None
+
+    def is_same_again(self, step: Step) -> bool:
+        """Whether the next step of this kind fetches and adds what this one does."""
+        return bool(self._adds) and self._plan.is_fixed(step)
+
+    def begin(self, step: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """A step begins: what it fetches, as `SessionRunArgs`."""
+        self._fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
+        return self._fetch.arguments
+
+    def step_after(self, before: int, results: Any, run_context: RunContext) -> int:
+        """The global step at the end of the step."""
+        counter = self.counter
+        if self._adds is not None and not counter.stale:
+            return before + self._adds
+        return counter.after(before, self._fetch.count(results), run_context)
+
+    def values(self, results: Any) -> dict[str, Any]:
+        """The values of the entries of `logs` that the step has fetched."""
+        return self._fetch.unpack(results)
+
+    def begin_update(self, update: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """An update without a step begins: what it fetches, as `SessionRunArgs`."""
+        self._between = self._plan.fetch_between(update, feed_dict)
+        if self._between is None:
+            return tf.compat.v1.train.SessionRunArgs(None)
+        return self._between.arguments
+
+    def update_values(self, results: Any) -> dict[str, Any]:
+        """The values of the entries of `logs` that the update has fetched."""
+        return {} if self._between is None else self._between.unpack(results)

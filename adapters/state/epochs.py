@@ -1,0 +1,29 @@
+"""With which epoch a training goes on, by what its loop has saved.
+
+A session saves how it counts epochs, `fit` and loops of the user's own the number of
+the epoch. `epoch_logs` are the means of the open epoch, None if none is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Epoch(NamedTuple):
+    """The epoch with which a training goes on."""
+
+    number: int
+    is_open: bool  # it has begun, and has not had all its steps
+
+
+def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
+    """The epoch after a step, by what a loop has saved then; None if it is unknown."""
+    is_open, number = loop.get("epoch_logs") is not None, loop.get("epoch")
+    length = loop.get("steps_per_epoch")
+    if number is not None:
+        return Epoch(int(number), is_open)
+    if not length:
+        return None
+    first, start = loop.get("origin") or (0, 0)
+    return Epoch(int(first) + (step - int(start)) // int(length), is_open)
