@@ -51,6 +51,7 @@ def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
+    """The tensors of a batch, each with the path to it as its name."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(f"{name}/{key}", part)

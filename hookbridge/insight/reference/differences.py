@@ -134,6 +134,7 @@ class Pairing:
         return found
 
     def _all(self) -> Iterator[Measure]:
+        """Every measure: initial weights and settings, then each step in order."""
         for name, other in self.variables.pairs.items():
             if self.ours.variables[name]["kind"] != "counter":
                 a, b = self._initial[0][name], self._initial[1][other]
@@ -177,6 +178,7 @@ class Pairing:
         yield self._measure("forward", ours.number, "loss", _part(mine, other, size))
 
     def _gradients(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        """How far the gradients of a step are apart, by whole arrays or by norms."""
         mine, other = ours.line["gradient_norms"], theirs.line["gradient_norms"]
         whole = [ours.arrays("gradients"), theirs.arrays("gradients")]
         floor = 1e-3 * math.hypot(*(value or 0.0 for value in mine.values()))

@@ -119,6 +119,7 @@ class GraphStep:
         return sorted(op.name for op in ops if _RANDOM.search(op.type))
 
     def _batch(self, ops: Any, fed: Collection[str]) -> Iterator[tuple[str, Any]]:
+        """The tensors of the batch of a step: what is fed, and what sources give."""
         tensors = [self._graph.get_tensor_by_name(name) for name in sorted(fed)]
         for op in sorted(ops, key=lambda op: str(op.name)):
             # One in a branch of a conditional may have no value.

@@ -26,6 +26,7 @@ def write_page(result: Comparison, file: str | Path) -> None:
 
 
 def _body(result: Comparison) -> Iterator[str]:
+    """The page from top to bottom: verdict, layers, curves, differences, variables."""
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:

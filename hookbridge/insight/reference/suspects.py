@@ -30,6 +30,7 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made two batches differ."""
     mine = pairing.ours.steps[first.step - 1].arrays("batch")
     other = pairing.theirs.steps[first.step - 1].arrays("batch")
     a = mine[first.name]
@@ -71,6 +72,7 @@ def _initial(pairing: Pairing, first: Measure) -> Iterator[str]:
 
 
 def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made two losses or outputs differ."""
     yield from _left_out(pairing)
     steps = pairing.ours.steps[first.step - 1], pairing.theirs.steps[first.step - 1]
     mine, other = steps[0].loss or math.nan, steps[1].loss or math.nan
@@ -145,6 +147,7 @@ def _gradients(pairing: Pairing, first: Measure) -> Iterator[str]:
 
 
 def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made the same gradients move variables differently."""
     step = first.step - 1
     steps = pairing.ours.steps[step], pairing.theirs.steps[step]
     if first.name == "learning_rate":
@@ -190,6 +193,7 @@ def _of_variable(pairing: Pairing, first: Measure) -> Iterator[str]:
 
 
 def _state(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made other state than the weights differ."""
     kind = pairing.ours.variables[first.name]["kind"]
     if kind == "counter":
         yield "the global step counts something else: two updates, or epochs"

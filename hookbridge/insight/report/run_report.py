@@ -60,6 +60,7 @@ def as_html(report: RunReport) -> str:
 
 
 def _body(report: RunReport) -> Iterator[str]:
+    """The page from top to bottom: facts, curves, events, costs, settings, versions."""
     yield f"<p>{html.escape(report.summary)}</p>"
     names = dict.fromkeys(name for run in report.runs for name in run.facts)
     facts = [[name, *(r.facts.get(name, "") for r in report.runs)] for name in names]
@@ -97,6 +98,7 @@ def _subheading(run: Run, process: str) -> str:
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[str]:
+    """A chart of each curve; those with the same values are drawn once."""
     by_run = {run.name: read_curves(run.directory) for run in runs}
     names = list(dict.fromkeys(name for curves in by_run.values() for name in curves))
     if not names:
