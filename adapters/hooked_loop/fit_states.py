@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.guests.guest_record import unwrapped
-from hookbridge.adapters.hooked_loop.backups import FitBackups
+from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch
 from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
 from hookbridge.adapters.hooked_loop.model_values import going_back

@@ -13,7 +13,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.insight.reference.comparison import Comparison
-from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.recording_files import Recording
 
 v1: Any = tf.compat.v1
 RANDOM = np.random.RandomState(5)

@@ -16,9 +16,9 @@ from hookbridge.insight.reference.differences import (
     Pairing,
     status,
 )
-from hookbridge.insight.reference.files import Recording
-from hookbridge.insight.reference.matching import Matching
+from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.reference.suspects import suspects_of
+from hookbridge.insight.reference.variable_matching import Matching
 
 DRIFT = "drift"
 _OF_DRIFT = (

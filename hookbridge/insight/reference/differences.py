@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hookbridge.insight.reference.files import RecordedStep, Recording, norm
-from hookbridge.insight.reference.matching import Matching, match
+from hookbridge.insight.reference.recording_files import RecordedStep, Recording, norm
+from hookbridge.insight.reference.variable_matching import Matching, match
 
 # The layers in the order in which causes come, and the tolerance of each in the first
 # step, as a multiple of the loss's.

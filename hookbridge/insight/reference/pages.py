@@ -10,7 +10,7 @@ from typing import Any
 
 from hookbridge.insight.reference.comparison import Comparison, described
 from hookbridge.insight.reference.differences import Layer, status
-from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table
 from hookbridge.insight.report.scalars import Points

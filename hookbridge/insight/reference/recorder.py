@@ -14,9 +14,9 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import amount, path, positive, shown
-from hookbridge.insight.reference.files import Writer, new_folder
 from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
 from hookbridge.insight.reference.graph_step import GraphStep
+from hookbridge.insight.reference.recording_files import Writer, new_folder
 
 v1 = tf.compat.v1
 

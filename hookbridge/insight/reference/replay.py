@@ -7,8 +7,8 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.nearest_names import nearest
-from hookbridge.insight.reference.files import Recording
-from hookbridge.insight.reference.matching import Matching, match
+from hookbridge.insight.reference.recording_files import Recording
+from hookbridge.insight.reference.variable_matching import Matching, match
 
 
 def replay(directory: Any) -> Replay:

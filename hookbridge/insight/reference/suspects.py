@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.insight.reference.differences import Measure, Pairing
-from hookbridge.insight.reference.files import norm
+from hookbridge.insight.reference.recording_files import norm
 
 
 def suspects_of(pairing: Pairing, first: Measure) -> list[str]:
