@@ -244,10 +244,8 @@ class StateKeeper:
         group.part.note_end()
         if not self._pending or not self._must_wait(self._session):
             step, done = self._latest
-            late, self._pending = (
-                self._pending + (done if step == self._step else []),
-                [],
-            )
+            again = done if step == self._step else []
+            late, self._pending = self._pending + again, []
             self._save(late)
         if self._latest[1]:
             prefix = self._latest[1][-1].prefix
