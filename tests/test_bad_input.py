@@ -111,6 +111,17 @@ def own_steps(step: Any, *args: Any, logs: Any = None) -> None:
         assert seen == []
 
 
+def recording_step(**options: Any) -> Callable[[Path], Any]:
+    """A step of the recording of a port with one weight."""
+
+    def refused(folder: Path) -> None:
+        step = {"loss": 1.0, "weights": {"w": [1.0, 2.0]}, **options}
+        with hb.recording(folder / "port", {"w": [0.0, 1.0]}) as recording:
+            recording.step(**step)
+
+    return refused
+
+
 restore: Any = hb.checkpoints.restore
 
 
@@ -133,6 +144,23 @@ CALLS: dict[str, Callable[[Path], Any]] = {
             "summaries_fn": hb.callbacks.SummaryWriter,
         }.items()
     },
+    **{
+        f"`max_megabytes={value!r}`; expected a finite number": call(
+            hb.recorder, "never", max_megabytes=value
+        )
+        for value in (0, "x", math.inf)
+    },
+    r"weights\['w'\] of type `str`; expected what NumPy": call(
+        hb.recording, "never", {"w": "text"}
+    ),
+    r"weights in which 'w' is missing; it was of shape \[2\]": recording_step(
+        weights={"v": [0.0, 1.0]}
+    ),
+    r"weights in which 'w' is of shape \[1\]; it was": recording_step(
+        weights={"w": [0.0]}
+    ),
+    "loss='x'; expected a number": recording_step(loss="x"),
+    "learning_rate='x'; expected a number": recording_step(learning_rate="x"),
     "checkpoint=None; exp": lambda _: restore(model(), None),
     "no checkpoint at": lambda _: restore(model(), "/no"),
     r"The checkpoint .*model\.ckpt cannot be read; expected": lambda folder: restore(

@@ -111,8 +111,9 @@ def imported_modules(node: ast.AST) -> list[str]:
     return []
 
 
-def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match="no attribute `as_hook`; public names: "):
+def test_an_unknown_name_is_told_the_nearest_ones() -> None:
+    words = "no attribute `as_hook`; the nearest public names: as_hooks"
+    with pytest.raises(AttributeError, match=words):
         hb.as_hook  # noqa: B018
 
 

@@ -192,12 +192,28 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return
 
         def write() -> None:
+            saver = self._hook._get_saver()
+            saver.save(session, self._hook._save_path, global_step=step)
+
+        self.note_saved(session, step, path, write)
+
+    def note_saved(
+        self, session: Any, step: int, path: str, write: Callable[[], Any], **later: Any
+    ) -> None:
+        """The hook has saved this moment; `write` saves the present one to the path.
+
+        `later` is what a `Checkpoint` takes beside them.
+        """
+        if self._run is None:
+            return
+
+        def again() -> None:
             with self._run.host.graph.hooks_run():
-                saver = self._hook._get_saver()
-                saver.save(session, self._hook._save_path, global_step=step)
+                write()
 
         is_elsewhere = self._saved is None or self._saved.prefix != path
-        saved = Checkpoint(path, session, self._run.host.graph.values, write)
+        values = self._run.host.graph.values
+        saved = Checkpoint(path, session, values, again, **later)
         if is_elsewhere:
             self._note_saved(saved, step)
         self._saved = saved
@@ -208,13 +224,14 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def _write(self) -> None:
         if self._saved is not None and self._part is not None:
-            self._state.save(self._saved.prefix, self._step)
+            prefix = self._saved.prefix
+            self._saved.in_order(self._state.prepared(prefix, self._step))
 
     def rewrite(self) -> None:
-        """Writes state and checkpoint of the last step as they are now, if it saved."""
-        self._write()
+        """Writes checkpoint and state of the last step as they are now, if it saved."""
         if self._saved is not None and not self._is_early:
             self._saved.follow()
+        self._write()
 
     def _save_backups(self, *, in_epoch: bool) -> None:
         new = self._backups.new(in_epoch=in_epoch)

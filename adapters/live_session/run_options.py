@@ -28,7 +28,7 @@ def check(options: tf.compat.v1.RunOptions | None) -> None:
             "`RunOptions.debug_options` asks for watches on tensors, which only a "
             "session on a real graph can set. Fetch the tensors, or use "
             "`tf.debugging.experimental.enable_dump_debug_info`.",
-            see="live session",
+            see="hook in fit",
         )
 
 

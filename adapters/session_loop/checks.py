@@ -41,10 +41,12 @@ _OF_OTHERS = ("on_test_", "on_predict_")
 _RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 
 
-def _refuse(guest: Guest, reason: str, way_out: str) -> errors.RefusedError:
+def _refuse(
+    guest: Guest, reason: str, way_out: str, *, see: str = "callback in a session"
+) -> errors.RefusedError:
     return errors.RefusedError(
         f"`{guest.name}` cannot run in a session loop: {reason}. Instead, {way_out}.",
-        see="callback in a session",
+        see=see,
     )
 
 
@@ -101,6 +103,7 @@ def _check_options(guest: Guest) -> None:
             "that this process writes",
             "leave it out, or give the tf.keras or tf_keras model of the graph as "
             "`as_hooks(..., model=model)`",
+            see="model in a session",
         )
 
 
@@ -118,6 +121,7 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
                 "replicate with `hb.replicate_model_fn(model_fn, devices)` and no "
                 "`train_distribute`: its replicas share the variables, and callbacks "
                 "run there; hooks run under this strategy as they are",
+                see="callbacks under a strategy",
             )
 
 
@@ -165,6 +169,7 @@ def check_training(
             f"cloned from its configuration ({clone.reason})",
             "give the model a `get_config()` from which `from_config` makes it anew, "
             "or construct the callback with `save_weights_only=True`",
+            see="model in a session",
         )
     if guest.stock in _RATE_SETTERS:
         _check_rate(guest, rates)
@@ -179,6 +184,7 @@ def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
             "it sets the learning rate, and hookbridge cannot tell which tensor of "
             f"the graph that is (found: {names})",
             "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
+            see="model in a session",
         )
     tensor = rates[0].tensor
     if tensor.op.type == "Placeholder":
@@ -188,6 +194,7 @@ def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
             "placeholder that has no value outside a step",
             "make it a `tf.compat.v1.placeholder_with_default` and leave it out of the "
             "loop's `feed_dict`",
+            see="model in a session",
         )
     if rates[0].kind == "fed" and not tensor.graph.is_feedable(tensor):
         raise _refuse(
@@ -196,4 +203,5 @@ def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
             "that TensorFlow has already folded into other ops",
             "build the optimizer with a variable or a "
             "`tf.compat.v1.placeholder_with_default`",
+            see="model in a session",
         )

@@ -92,6 +92,16 @@ def seconds(name: str, value: Any) -> float:
     return float(value)
 
 
+def amount(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value <= sys.float_info.max:
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={shown(value)}`; expected a finite number above 0."
+        )
+    return float(value)
+
+
 def lasting(secs: float) -> str:
     """A duration at the end of a message's clause; nothing if there was no time."""
     return f" for {secs:g} s" if secs else ""

@@ -13,6 +13,7 @@ PAGES = {
     "a hook and a callback at once": "docs/writing-guests.md",
     "callback in a session": "docs/callbacks-in-sessions.md"
     "#every-callback-of-every-keras",
+    "callbacks under a strategy": "docs/estimator.md#hooks-and-callbacks",
     "epochs in a session": "docs/callbacks-in-sessions.md#what-it-is-called-for",
     "estimator": "docs/estimator.md",
     "estimator in a cluster": "docs/estimator.md#clusters-and-strategies",

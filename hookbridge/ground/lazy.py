@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hookbridge.ground.nearest_names import nearest
+
 
 def attach(
     package: str, where: Mapping[str, str]
@@ -21,15 +23,15 @@ def attach(
         the package that the module is in.
 
     Returns:
-      The two functions. The first raises AttributeError, with the public names, for
+      The two functions. The first raises AttributeError, with the nearest names, for
       any other name; the second lists the public names and Python's own.
     """
 
     def getattr_(name: str) -> Any:
         if name not in where:
             raise AttributeError(
-                f"module `{package}` has no attribute `{name}`; public names: "
-                f"{', '.join(sorted(where))}"
+                f"module `{package}` has no attribute `{name}`; the nearest public "
+                f"names: {', '.join(nearest(name, where))}"
             )
         module = importlib.import_module(where[name])
         if name in vars(module):

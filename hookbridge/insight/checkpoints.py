@@ -1,4 +1,4 @@
-"""Reads checkpoints of TF1 graphs and Estimators into Keras models.
+"""Reads checkpoints of TF1 graphs and Estimators into Keras models, and writes them.
 
     report = hb.checkpoints.restore(model, "estimator_dir")
     print(report)
@@ -24,6 +24,9 @@ from hookbridge.adapters.state.files import CallbackState
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.insight.background_saves import (
+    BackgroundSaverHook as BackgroundSaverHook,
+)
 from hookbridge.insight.checkpoint_entries import converted, entry_of
 
 # Entries that Keras computes instead of storing.

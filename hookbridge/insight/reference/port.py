@@ -10,7 +10,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import positive, shown, string_mapping
+from hookbridge.ground.arguments import amount, positive, shown, string_mapping
 from hookbridge.insight.reference.files import Writer
 
 
@@ -50,6 +50,7 @@ def recording(
       errors.UnwritableError: the folder cannot be written.
     """
     positive("weights_every", weights_every)
+    amount("max_megabytes", max_megabytes)
     if gradients not in ("norms", "whole"):
         raise errors.InvalidArgumentError(
             f'Received `gradients={shown(gradients)}`; expected "norms" or "whole".'
@@ -67,8 +68,9 @@ def recording(
         whole_gradients=gradients == "whole",
         max_megabytes=max_megabytes,
     )
-    writer.begin(_arrays("weights", weights), {})
-    return PortRecording(writer)
+    arrays = _arrays("weights", weights)
+    writer.begin(arrays, {})
+    return PortRecording(writer, {name: value.shape for name, value in arrays.items()})
 
 
 class PortRecording:
@@ -76,10 +78,12 @@ class PortRecording:
 
     Args:
       writer: what writes the files; `recording` makes it.
+      shapes: `{name: shape}` of the initial weights.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._writer = writer
+        self._shapes = shapes
 
     def __enter__(self) -> PortRecording:
         return self
@@ -113,28 +117,58 @@ class PortRecording:
           metrics: `{name: number}`.
 
         Raises:
-          errors.InvalidArgumentError: an argument is no dict of arrays, or the
-            recording would become too large.
+          errors.InvalidArgumentError: an argument is no number or no dict of arrays,
+            `weights` has other names or shapes than at first, or the recording would
+            become too large.
         """
+        arrays = _arrays("weights", weights)
+        self._check_shapes({name: value.shape for name, value in arrays.items()})
         line: dict[str, Any] = {
-            "loss": float(np.mean(loss)),
-            "metrics": {n: float(np.mean(v)) for n, v in (metrics or {}).items()},
+            "loss": _mean("loss", loss),
+            "metrics": {
+                name: _mean(f"metrics[{name!r}]", value)
+                for name, value in string_mapping("metrics", metrics).items()
+            },
             "applied_norms": {},
         }
         if learning_rate is not None:
-            line["learning_rate"] = float(learning_rate)
+            line["learning_rate"] = _mean("learning_rate", learning_rate)
         self._writer.step(
             line,
-            variables=_arrays("weights", weights),
+            variables=arrays,
             batch=_arrays("batch", batch),
             gradients=_arrays("gradients", gradients),
         )
+
+    def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name in [*self._shapes, *shapes]:
+            first, now = self._shapes.get(name), shapes.get(name)
+            if now != first:
+                raise errors.InvalidArgumentError(
+                    f"Received weights in which {name!r} is {_shape(now)}; it was "
+                    f"{_shape(first)} when the recording began. Expected the same "
+                    "names and shapes in each step."
+                )
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    return "missing" if shape is None else f"of shape {list(shape)}"
+
+
+def _mean(name: str, value: Any) -> float:
+    try:
+        return float(np.mean(value))
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"Received {name}={shown(value)}; expected a number, or what NumPy makes "
+            "an array of numbers from."
+        ) from e
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
     arrays = {key: np.array(each) for key, each in string_mapping(name, value).items()}
     for key, array in arrays.items():
-        if array.dtype == object:
+        if array.dtype.kind in "OSU":  # objects and texts
             raise errors.InvalidArgumentError(
                 f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
                 "expected what NumPy makes an array of numbers from."

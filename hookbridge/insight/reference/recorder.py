@@ -13,7 +13,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import path, positive, shown
+from hookbridge.ground.arguments import amount, path, positive, shown
 from hookbridge.insight.reference.files import Writer, new_folder
 from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
 from hookbridge.insight.reference.graph_step import GraphStep
@@ -65,6 +65,7 @@ def recorder(
     """
     positive("steps", steps)
     positive("weights_every", weights_every)
+    amount("max_megabytes", max_megabytes)
     if gradients not in ("norms", "whole"):
         raise errors.InvalidArgumentError(
             f'Received `gradients={shown(gradients)}`; expected "norms" or "whole".'
