@@ -18,12 +18,19 @@ class ModelVariable:
     """One variable of the model: its eager object and its name in the graph."""
 
     def __init__(
-        self, eager: tf.Variable, name: str, *, trainable: bool, local: bool
+        self,
+        eager: tf.Variable,
+        name: str,
+        *,
+        trainable: bool,
+        local: bool,
+        is_weight: bool = False,
     ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
         self.local = local  # of a metric: checkpoints leave it out
+        self.is_weight = is_weight  # of a layer: neither of an optimizer nor a seed
         # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1
@@ -164,12 +171,17 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
+    weights = {id(tf_variable(v)) for v in model.weights} - local
     variables: dict[int, ModelVariable] = {}
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
         if key not in variables:
             variables[key] = ModelVariable(
-                eager, name, trainable=key in trainable, local=key in local
+                eager,
+                name,
+                trainable=key in trainable,
+                local=key in local,
+                is_weight=key in weights,
             )
     return [v for v in variables.values() if hasattr(components(v.eager)[0], "handle")]
