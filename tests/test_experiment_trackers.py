@@ -6,6 +6,7 @@ version it was tried.
 
 from __future__ import annotations
 
+import importlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def train(loop: str, make_guests: Callable[[], list[Any]]) -> None:
         v1.summary.scalar("loss", loss)
         step = v1.train.get_or_create_global_step()
         train_op = v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-        options = {"steps_per_epoch": 4, "epochs": 2, "logs": {"loss": loss}}
+        options: Any = {"steps_per_epoch": 4, "epochs": 2, "logs": {"loss": loss}}
         hooks = hb.as_hooks(make_guests(), **options)
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             while not session.should_stop():
@@ -55,9 +56,8 @@ def wandb_run(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_wandb_callback(loop: str, wandb_run: Any) -> None:
-    from wandb.integration.keras import WandbMetricsLogger
-
-    train(loop, lambda: [WandbMetricsLogger(log_freq=1)])
+    keras = importlib.import_module("wandb.integration.keras")
+    train(loop, lambda: [keras.WandbMetricsLogger(log_freq=1)])
     summary = dict(wandb_run.summary)
     assert summary["epoch/epoch"] == 1 and summary["epoch/loss"] > 0
     assert summary["batch/batch_step"] == 7
@@ -67,13 +67,13 @@ def test_wandb_callback(loop: str, wandb_run: Any) -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_wandb_hook(loop: str, wandb_run: Any) -> None:
     """In `fit` it needs a summary that is made in `begin`."""
-    from wandb.integration.tensorflow import WandbHook
+    wandb_hook = importlib.import_module("wandb.integration.tensorflow").WandbHook
 
     def hook() -> Any:
         if loop == "session":
-            return WandbHook(steps_per_log=1)
+            return wandb_hook(steps_per_log=1)
         loss = v1.get_default_graph().get_tensor_by_name("loss:0")
-        return WandbHook(v1.summary.scalar("loss", loss), steps_per_log=1)
+        return wandb_hook(v1.summary.scalar("loss", loss), steps_per_log=1)
 
     train(loop, lambda: [hb.in_begin(hook)])
     assert any("loss" in key for key in dict(wandb_run.summary))
@@ -85,15 +85,16 @@ def test_mlflow(
     loop: str, every_epoch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mlflow = pytest.importorskip("mlflow", reason="needs `pip install mlflow`")
-    from mlflow.tensorflow import MlflowCallback
-
+    callback = importlib.import_module("mlflow.tensorflow").MlflowCallback
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
     mlflow.create_experiment("trackers", f"file://{tmp_path / 'artifacts'}")
     mlflow.set_experiment("trackers")
-    options = {} if every_epoch else {"log_every_epoch": False, "log_every_n_steps": 1}
+    options: Any = (
+        {} if every_epoch else {"log_every_epoch": False, "log_every_n_steps": 1}
+    )
     with mlflow.start_run() as run:
-        train(loop, lambda: [MlflowCallback(**options)])
+        train(loop, lambda: [callback(**options)])
     mlflow.flush_async_logging()
     client = mlflow.MlflowClient()
     history = client.get_metric_history(run.info.run_id, "loss")
