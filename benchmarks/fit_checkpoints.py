@@ -84,8 +84,8 @@ def callbacks(case: str, directory: str, steps: int) -> list[Any]:
     return hb.as_callbacks([v1.train.CheckpointSaverHook(directory, save_steps=steps)])
 
 
-def _status(key: str) -> float:
-    """A number of `/proc/self/status`, in MB."""
+def memory_mb(key: str) -> float:
+    """A number of `/proc/self/status`, such as "VmRSS", in MB."""
     for line in Path("/proc/self/status").read_text("utf-8").splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) / 1024
@@ -102,11 +102,11 @@ def run(model: Any, case: str, count: int, steps: int) -> tuple[float, float]:
     x = np.ones([steps, 1], "float32")
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", "utf-8")  # forgets the peak
-    before = _status("VmRSS")
+    before = memory_mb("VmRSS")
     secs = -base.clock()
     model.fit(x, x, batch_size=1, verbose=0, callbacks=guests)
     secs += base.clock()
-    peak = _status("VmHWM") - before
+    peak = memory_mb("VmHWM") - before
     saved = list(Path(directory).glob("*.index"))
     held = [len(tf.train.list_variables(str(p)[: -len(".index")])) for p in saved]
     shutil.rmtree(directory)

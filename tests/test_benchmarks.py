@@ -18,6 +18,10 @@ IN_LOOPS = [f"{n} in {loop}" for n in (0, 2) for loop in LOOPS]
 GUESTS = ["0 hooks", "2 hooks, idle", "2 callbacks, acts seldom"]
 # Benchmark -> small flags, and some of the cases of each part of its results.
 BENCHMARKS: dict[str, tuple[Sequence[str], dict[str, Sequence[str]]]] = {
+    "background_saves": (
+        ("--megabytes=1", "--steps=4", "--repeats=1"),
+        {"found": ["CheckpointSaverHook", "BackgroundSaverHook"]},
+    ),
     "big_models": (
         ("--tiny", "--megabytes=1", "--steps=3"),
         {

@@ -85,9 +85,11 @@ def check_class(
     where: str,
     see: str = "hook in fit",
 ) -> None:
-    """Refuses a hook whose class or base class is a TensorFlow class of a table."""
+    """Refuses a hook whose class or base class is in a table: TensorFlow's or ours."""
     for cls in type(hook).__mro__:
-        if cls.__name__ in table and cls.__module__.startswith("tensorflow"):
+        if cls.__name__ in table and cls.__module__.startswith(
+            ("tensorflow", "hookbridge")
+        ):
             reason, way_out = table[cls.__name__]
             raise errors.RefusedError(
                 f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "

@@ -222,18 +222,27 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         return True
 
 
-def save(path: str, variables: Mapping[str, ModelVariable]) -> None:
-    """Writes a checkpoint."""
+def read(variables: Mapping[str, ModelVariable]) -> dict[str, tf.Tensor]:
+    """The values of variables, on the CPU.
+
+    Later updates leave them as they are: TensorFlow copies a value that somebody holds
+    before it updates the variable.
+    """
     with tf.device("CPU:0"):
-        tensors = [
-            tf.raw_ops.ReadVariableOp(
+        return {
+            name: tf.raw_ops.ReadVariableOp(
                 resource=variable.handle, dtype=components(variable.eager)[0].dtype
             )
-            for variable in variables.values()
-        ]
+            for name, variable in variables.items()
+        }
+
+
+def save(path: str, values: Mapping[str, tf.Tensor]) -> None:
+    """Writes a checkpoint."""
+    with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
             prefix=path,
-            tensor_names=list(variables),
-            shape_and_slices=[""] * len(tensors),
-            tensors=tensors,
+            tensor_names=list(values),
+            shape_and_slices=[""] * len(values),
+            tensors=list(values.values()),
         )

@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_session import feeds, run_options
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.adapters.live_session.graph_variables import save
+from hookbridge.adapters.live_session.graph_variables import read, save
 from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -159,15 +159,21 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     partial_run = partial_run_setup
 
-    def _save(self, path: str) -> bytes:
-        """Writes a checkpoint of the model, as the ops of the default saver would."""
+    def saved_values(self) -> dict[str, tf.Tensor]:
+        """`{entry: value}` of a checkpoint of this moment, which later steps keep."""
         variables = self._live_graph.saved_variables()
         with self._outside.as_default(), self._eager_mode():
             self._global_step.push()
             for variable in variables.values():
                 if variable.is_aggregated:
                     variable.gather()
-            save(path, variables)
+            return read(variables)
+
+    def _save(self, path: str) -> bytes:
+        """Writes a checkpoint of the model, as the ops of the default saver would."""
+        values = self.saved_values()
+        with self._outside.as_default(), self._eager_mode():
+            save(path, values)
         return path.encode()
 
     def _execute(

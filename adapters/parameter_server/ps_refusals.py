@@ -17,7 +17,11 @@ _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     "ProfilerHook": (
         "it traces the step in the process of the hook, and the step runs on a worker",
         "use `tf.profiler.experimental.client.trace` with the workers' addresses",
-    )
+    ),
+    "BackgroundSaverHook": (
+        "it copies the values of its process, and the servers have them",
+        "use `CheckpointSaverHook`, for which the servers write them",
+    ),
 }
 
 

@@ -83,14 +83,14 @@ def is_saved(variable: Any) -> bool:
 
 
 def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
-    """Writes arrays as an ordinary TF1 checkpoint, which a `Saver` restores."""
+    """Writes arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
     entries = sorted(values)
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         tf.raw_ops.SaveV2(
             prefix=tf.constant(prefix),
             tensor_names=tf.constant([entry.name for entry in entries]),
             shape_and_slices=tf.constant([entry.slice for entry in entries]),
-            tensors=[tf.constant(np.asarray(values[entry])) for entry in entries],
+            tensors=[tf.convert_to_tensor(values[entry]) for entry in entries],
         )
     return prefix
 

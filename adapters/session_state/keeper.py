@@ -148,6 +148,22 @@ class StateKeeper:
             group.run.in_step or not group.is_ready for group in self._groups
         )
 
+    def save(
+        self,
+        session: Session,
+        prefix: str,
+        write: Callable[[], Any],
+        in_order: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """Saves a session with the state of callbacks, where no saver of it does.
+
+        See `Checkpoint` for `write` and `in_order`.
+        """
+        if self.is_closed:
+            write()
+        else:
+            self._saves.save(session, prefix, write, in_order=in_order)
+
     def saving(self, session: Session, prefix: str) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
         is_known = session is self._session and all(g.is_ready for g in self._groups)
@@ -157,12 +173,14 @@ class StateKeeper:
                 if group.is_over:
                     note_ended(group.part.callbacks, prefix, self._step)
 
-    def saved(self, session: Session, prefix: str, again: Callable[[], Any]) -> None:
+    def saved(
+        self, session: Session, prefix: str, again: Callable[[], Any], **later: Any
+    ) -> None:
         """A checkpoint was written; `again` does so once more."""
         if not self._is_kept or self._worker is not None:
             return
         mark = functools.partial(session_variables.writes, session)
-        checkpoint = Checkpoint(prefix, session, mark, again)
+        checkpoint = Checkpoint(prefix, session, mark, again, **later)
         if self._must_wait(session):
             self._late.append(checkpoint)
         else:
@@ -176,10 +194,15 @@ class StateKeeper:
         self._done = (self._step, checkpoints)
 
     def _save(self, checkpoints: list[Checkpoint]) -> None:
+        """Writes checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
-            for each in checkpoints:
-                self._files.save(each.prefix, self._step)
             self._note_done(checkpoints)
+            self._follow()
+            for each in checkpoints:
+                self._write_state(each)
+
+    def _write_state(self, checkpoint: Checkpoint) -> None:
+        checkpoint.in_order(self._files.prepared(checkpoint.prefix, self._step))
 
     def step_is_over(self) -> None:
         """All callbacks of a group had their events of a step."""
@@ -190,11 +213,10 @@ class StateKeeper:
             if not self._must_wait(self._session):
                 late, self._late = self._late, []
                 self._save(late)
-                self._follow()
             else:
                 # An error may end the step before the other groups have its events.
                 for each in self._late:
-                    self._files.save(each.prefix, self._step)
+                    self._write_state(each)
         if self._worker is None and not self._must_wait(self._session):
             for group in self._groups:
                 for backup in group.backups:
@@ -207,7 +229,8 @@ class StateKeeper:
         if step == self._step and not self._must_wait(self._session):
             for group in self._groups:
                 group.part.add_later_events()
-            self._save(done)
+            for each in done:
+                self._write_state(each)
 
     def end(self, group: RunState) -> None:
         """After `on_train_end` of a group: saves what had to wait.
@@ -222,8 +245,6 @@ class StateKeeper:
             step, done = self._done
             late, self._late = self._late + (done if step == self._step else []), []
             self._save(late)
-            if late:
-                self._follow()
         if self._done[1]:
             prefix = self._done[1][-1].prefix
             note_ended(group.part.callbacks, prefix, self._step)
@@ -250,8 +271,7 @@ class RunState:
         self.backups: list[Backup] = []
         self.is_ready = False  # whether they go on in the present session
         self.is_over = False  # whether they had `on_train_end`
-        reference = _KEEPERS.get(graph)
-        keeper = None if reference is None else reference()
+        keeper = keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = StateKeeper(graph, checkpoint_dir)
             _KEEPERS[graph] = weakref.ref(keeper)
@@ -297,6 +317,12 @@ class RunState:
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+
+
+def keeper_of_graph(graph: Any) -> StateKeeper | None:
+    """What keeps the state of the callbacks in the sessions of a graph, or None."""
+    reference = _KEEPERS.get(graph)
+    return None if reference is None else reference()
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:

@@ -66,25 +66,35 @@ class Saves:
             sess: Any, save_path: Any, global_step: Any = None, *args: Any, **kw: Any
         ) -> Any:
             step = "" if global_step is None else f"-{_number(sess, global_step)}"
-            prefix = f"{save_path}{step}"
-            restored = self._last_restored.get(sess, prefix)
-            if sess not in self._known and restored != prefix:
-                # A worker that joins later looks for its state beside the new one.
-                storage.carry_over(restored, prefix)
-            self._saving(sess, prefix)
-
-            def write() -> Any:
-                with session_variables.as_saved(sess):
-                    return save(sess, save_path, global_step, *args, **kw)
-
-            path = write()
-            if path:
-                self._saved(sess, path, write)
-            return path
+            write = functools.partial(save, sess, save_path, global_step, *args, **kw)
+            return self.save(sess, f"{save_path}{step}", write)
 
         methods = {"restore": followed_restore, "save": followed_save}
         self._savers.append(InstanceMethods(saver, methods))
         self._savers[-1].install()
+
+    def save(
+        self, session: Any, prefix: str, write: Callable[[], Any], **later: Any
+    ) -> Any:
+        """Calls `write`, which saves the session, with what belongs before and after.
+
+        It returns the path of the checkpoint, or nothing if there is none. `later` is
+        handed on to `saved`.
+        """
+        restored = self._last_restored.get(session, prefix)
+        if session not in self._known and restored != prefix:
+            # A worker that joins later looks for its state beside the new one.
+            storage.carry_over(restored, prefix)
+        self._saving(session, prefix)
+
+        def again() -> Any:
+            with session_variables.as_saved(session):
+                return write()
+
+        path = again()
+        if path:
+            self._saved(session, path, again, **later)
+        return path
 
     def in_session(self) -> bool:
         """Called when there is a session; returns whether there is a saver to follow.

@@ -48,8 +48,11 @@ class Document(NamedTuple):
     loops: Sequence[Any]  # what the loops keep: a dict for each group of callbacks
 
 
-def write(prefix: str, name: str, state: Document) -> None:
-    """Writes the state of a process beside a checkpoint; see `read`."""
+def prepared(prefix: str, name: str, state: Document) -> Callable[[], None]:
+    """What writes the state of a process, as it is now, beside a checkpoint.
+
+    See `read`. It may be called later, on another thread.
+    """
     arrays: dict[str, Any] = {}
     document: dict[str, Any] = {
         "version": VERSION,
@@ -65,19 +68,23 @@ def write(prefix: str, name: str, state: Document) -> None:
         ],
         "loops": [codec.encode(loop, arrays) for loop in state.loops],
     }
-    path = ""
+    path, data = "", b""
     if arrays:
         data = codec.to_bytes(arrays)
         document["arrays"] = hashlib.sha256(data).hexdigest()
         path = storage.arrays_path(prefix, name, document["arrays"])
-        if not tf.io.gfile.exists(path):
-            storage.write(path, data)
     text = _as_json(document)
     while len(text) > MOST_JSON_BYTES:
         _leave_out_largest(document["callbacks"])
         text = _as_json(document)
-    storage.write(storage.json_path(prefix, name), text)
-    storage.remove_unused(prefix, name, keep=path)
+
+    def write() -> None:
+        if path and not tf.io.gfile.exists(path):
+            storage.write(path, data)
+        storage.write(storage.json_path(prefix, name), text)
+        storage.remove_unused(prefix, name, keep=path)
+
+    return write
 
 
 def _as_json(document: dict[str, Any]) -> bytes:

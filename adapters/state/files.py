@@ -188,10 +188,14 @@ class CallbackState:
 
     def save(self, prefix: str, step: int) -> None:
         """Writes the present state beside a checkpoint, which may not exist yet."""
+        self.prepared(prefix, step)()
+
+    def prepared(self, prefix: str, step: int) -> Callable[[], None]:
+        """What writes the present state beside a checkpoint, now or later."""
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop for _, loop in states if loop is not None]
-        document.write(prefix, self._name, Document(step, entries, loops))
+        return document.prepared(prefix, self._name, Document(step, entries, loops))
 
     def path_of(self, prefix: str) -> str:
         """Where the state of a checkpoint is."""

@@ -27,12 +27,17 @@ class Ending(NamedTuple):
         return (self.in_epoch or self.epochs_left) and not is_last
 
 
+def _at_once(write: Callable[[], None]) -> None:
+    write()
+
+
 class Checkpoint:
     """A checkpoint of the present step, to be written again after its events.
 
     `mark` returns what is equal as long as callbacks set no variable; `write` writes
     the checkpoint. `session` is the one that it was saved in, None if that is in
-    another process.
+    another process. `in_order` is called with what writes the state beside it, and does
+    so after the checkpoint, whose files may still be written in a thread.
     """
 
     def __init__(
@@ -41,12 +46,14 @@ class Checkpoint:
         session: Any = None,
         mark: Callable[[], Any] = lambda: None,
         write: Callable[[], Any] = lambda: None,
+        in_order: Callable[[Callable[[], None]], None] = _at_once,
     ) -> None:
         self.prefix = prefix  # its path without suffix
         self.session = session
         self._mark = mark
         self._written = mark()
         self._write = write
+        self.in_order = in_order
 
     @property
     def is_current(self) -> bool:

@@ -61,6 +61,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.ops:Graph._create_op_internal",
         "give every tower the first tower's updates of the shared variables",
     ),
+    "SessionInterface": PrivateName(
+        "tensorflow.python.client.session:SessionInterface",
+        "what a `Saver` takes for a session: here, the copied values of one moment",
+    ),
     "eager_mode": PrivateName(
         "tensorflow.python.eager.context:eager_mode",
         "run callbacks eagerly while a v1 graph is the default graph",

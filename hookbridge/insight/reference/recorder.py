@@ -159,6 +159,9 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         }
         line["metrics"] = {n: float(np.mean(v)) for n, v in results["metrics"].items()}
         of_rows = {n: after[n].shape for n in results["gradients"] if n in after}
+        rows = [name for name, parts in results["gradients"].items() if len(parts) > 1]
+        if rows:
+            line["of_rows"] = rows
         gradients = {
             name: _dense(parts, of_rows.get(name))
             for name, parts in results["gradients"].items()

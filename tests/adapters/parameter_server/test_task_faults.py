@@ -241,11 +241,11 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
     )
     with tf.Graph().as_default():  # the hook makes its writer at once
         hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
-    for guests in ([hook], hb.as_callbacks([hook])):
+    saver = hb.checkpoints.BackgroundSaverHook(str(tmp_path), save_steps=1)
+    for guests in ([hook], hb.as_callbacks([hook]), [saver]):
         with subtests.test(str(guests)):
-            with pytest.raises(
-                hb.errors.RefusedError, match="`ProfilerHook` cannot run"
-            ):
+            name = "BackgroundSaverHook" if guests[0] is saver else "ProfilerHook"
+            with pytest.raises(hb.errors.RefusedError, match=f"`{name}` cannot run"):
                 hb.loops.parameter_server_strategy(config, guests=guests)
     # The refusal came before any server listened: the port is still free.
     with socket.socket() as other:

@@ -1,0 +1,114 @@
+"""How long a save stalls a step: `BackgroundSaverHook` beside `CheckpointSaverHook`.
+
+    python -m benchmarks.background_saves --megabytes=1024
+
+A model whose step adds to all its variables is fitted without checkpoints, with
+`CheckpointSaverHook` and with `BackgroundSaverHook`; the hooks save in the middle. The
+table has the longest step (from the begin of a batch to that of the next one) above the
+median of the others, the seconds of the whole `fit`, and the peak of memory above that
+of the `fit` without checkpoints.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import shutil
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import hookbridge as hb
+from benchmarks import base
+from benchmarks.fit_checkpoints import Holder, memory_mb
+
+v1: Any = tf.compat.v1
+keras: Any = tf.keras
+BARE, NATIVE, BACKGROUND = (
+    "no checkpoints",
+    "CheckpointSaverHook",
+    "BackgroundSaverHook",
+)
+
+
+class Adding(Holder):
+    """Each step updates every variable, so that a copied value is copied indeed."""
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        for variable in self.kept:
+            variable.assign_add(tf.ones_like(variable) * 1e-3)
+        return super().train_step(data)
+
+
+class Begins(keras.callbacks.Callback):  # type: ignore[misc]
+    """Notes when each batch begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.times.append(base.clock())
+
+
+def run(model: Any, case: str, steps: int) -> tuple[float, float, float]:
+    """Seconds that the longest step is above the median, of the `fit`, and peak MB."""
+    directory, begins = tempfile.mkdtemp(), Begins()
+    makes = {
+        NATIVE: v1.train.CheckpointSaverHook,
+        BACKGROUND: hb.checkpoints.BackgroundSaverHook,
+    }
+    hooks = [makes[case](directory, save_steps=steps)] if case in makes else []
+    x = np.ones([2 * steps, 1], "float32")
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", "utf-8")  # forgets the peak
+    before = memory_mb("VmRSS")
+    secs = -base.clock()
+    model.fit(*(x, x, 1), verbose=0, callbacks=[begins, *hb.as_callbacks(hooks)])
+    secs += base.clock()
+    peak = memory_mb("VmHWM") - before
+    shutil.rmtree(directory)
+    # Not the first steps, in which the function is traced and the first save made.
+    lengths = np.diff(begins.times)[steps // 2 :]
+    return float(max(lengths) - statistics.median(lengths)), secs, peak
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = base.parser(str(__doc__), steps=10, repeats=3, clock="wall")
+    parser.add_argument("--variables", type=int, default=10)
+    parser.add_argument("--megabytes", type=float, default=64, help="of all variables")
+    options = base.options_of(parser, arguments)
+    if options.variables < 1 or options.megabytes <= 0 or options.steps < 4:
+        parser.error("--variables and --megabytes have to be positive, --steps above 3")
+    v1.logging.set_verbosity(v1.logging.ERROR)
+    base.print_facts(options)
+    size = max(1, int(options.megabytes * 2**20 / 4 / options.variables))
+    model = Adding(options.variables, size)
+    model.compile("sgd", "mse", jit_compile=False)
+    cases = {
+        case: functools.partial(run, model, case, options.steps)
+        for case in (BARE, NATIVE, BACKGROUND)
+    }
+    found = base.in_turn(cases, options.repeats + 1)
+    medians = {
+        case: [
+            statistics.median(column) for column in zip(*found[case][1:], strict=True)
+        ]
+        for case in cases
+    }
+    rows = [
+        [case, f"{1e3 * stall:.0f}", f"{secs:.2f}", f"{mb - medians[BARE][2]:.0f}"]
+        for case, (stall, secs, mb) in medians.items()
+    ]
+    title = f"{options.variables} variables, {options.megabytes:g} MB"
+    print(base.markdown(rows, [title, "ms of stall", "secs of `fit`", "memory, MB"]))
+    base.write_results(options, found=found)
+
+
+if __name__ == "__main__":
+    main()

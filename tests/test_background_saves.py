@@ -1,0 +1,351 @@
+"""`BackgroundSaverHook` leaves what `CheckpointSaverHook` does; training goes on.
+
+Each host trains twice, with either hook, and what is in the folders is compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from estimator_models import estimators
+from fork_server import ForkServer
+
+import hookbridge as hb
+from hookbridge.adapters.session_graph import saved
+from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+
+v1: Any = tf.compat.v1
+LAST_STEP, SAVE_STEPS, LENGTH = 33, 5, 10
+# The same data in each batch, since a restart may be within an epoch.
+X = np.tile(np.random.RandomState(0).rand(8, 4), [LENGTH, 1]).astype("float32")
+Y = X.sum(1, keepdims=True)
+Guests = list[Any]
+
+
+def in_session(keras: Any, folder: Path, guests: Guests) -> None:
+    """A session whose callbacks assign the rate, a variable."""
+    with tf.Graph().as_default():
+        weight = v1.get_variable("weight", initializer=np.ones([20, 3], "float32"))
+        rate = v1.get_variable("rate", initializer=0.1, trainable=False)
+        loss = tf.reduce_mean((weight - 3.0) ** 2)
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.AdamOptimizer(rate).minimize(loss, step)
+        hooks = hb.as_hooks(
+            guests, steps_per_epoch=LENGTH, logs={"loss": loss}, learning_rate=rate
+        )
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=str(folder),
+            save_checkpoint_steps=None,
+            save_checkpoint_secs=None,
+            hooks=hooks,
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+
+
+def in_fit(keras: Any, folder: Path, guests: Guests) -> None:
+    keras.utils.set_random_seed(1)
+    layers = [keras.layers.Dense(5, name="hidden"), keras.layers.Dense(1, name="out")]
+    model = keras.Sequential([keras.layers.Input([4]), *layers], name="model")
+    model.compile(keras.optimizers.Adam(0.1, name="adam"), "mse")
+    if (folder / "checkpoint").exists():
+        hb.checkpoints.restore(model, str(folder))
+    model.fit(
+        *(X, Y, 8),
+        epochs=99,
+        initial_epoch=int(model.optimizer.iterations) // LENGTH,
+        shuffle=False,
+        verbose=0,
+        callbacks=hb.as_callbacks(guests),
+    )
+
+
+def in_an_estimator(keras: Any, folder: Path, guests: Guests) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("weight", [4, 1], initializer=v1.ones_initializer())
+        loss = tf.reduce_mean((features @ weight - labels) ** 2, name="loss")
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.train.AdamOptimizer(0.1).minimize(loss, step)
+        return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn() -> Any:
+        return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8).repeat()
+
+    hooks = hb.as_hooks(guests, steps_per_epoch=LENGTH)
+    estimators.Estimator(model_fn, str(folder)).train(input_fn, hooks=hooks)
+
+
+class Listener(v1.train.CheckpointSaverListener):  # type: ignore[misc]
+    """Notes its events, and whether the files of the save are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.events: list[tuple[Any, ...]] = []
+
+    def _note(self, event: str, step: Any) -> None:
+        is_there = (self._folder / f"model.ckpt-{int(step)}.index").exists()
+        self.events.append((event, int(step), is_there))
+
+    def begin(self) -> None:
+        self.events.append(("begin",))
+
+    def before_save(self, session: Any, global_step_value: Any) -> None:
+        self._note("before", global_step_value)
+
+    def after_save(self, session: Any, global_step_value: Any) -> bool | None:
+        self._note("after", global_step_value)
+        return None
+
+    def end(self, session: Any, global_step_value: Any) -> None:
+        self._note("end", global_step_value)
+
+
+def guests_of(keras: Any, saver: Any, *more: Any) -> Guests:
+    """A saver, callbacks that have a state, one of which sets the rate, and a stop."""
+    return [
+        saver,
+        keras.callbacks.ReduceLROnPlateau(
+            "loss", factor=0.5, patience=1, min_delta=1e9
+        ),
+        keras.callbacks.EarlyStopping("loss", patience=99),
+        *more,
+        v1.train.StopAtStepHook(last_step=LAST_STEP),
+    ]
+
+
+def left_in(folder: Path) -> dict[str, Any]:
+    """What training has left: names, checkpoints and states."""
+    names = {re.sub(r"tfevents.*", "tfevents", each.name) for each in folder.iterdir()}
+    found: dict[str, Any] = {"names": names}
+    state = tf.train.get_checkpoint_state(str(folder))
+    found["kept"] = [Path(p).name for p in state.all_model_checkpoint_paths]
+    for name in found["kept"]:
+        reader = tf.train.load_checkpoint(str(folder / name))
+        for variable in reader.get_variable_to_shape_map():
+            found[f"{name} {variable}"] = reader.get_tensor(variable).tolist()
+        states = json.loads((folder / f"{name}.hookbridge.json").read_text())
+        found[f"state of {name}"] = states["callbacks"], states["step"]
+    return found
+
+
+TRAININGS = (in_session, in_fit, in_an_estimator)
+
+
+@pytest.mark.parametrize("train", TRAININGS)
+def test_it_leaves_the_same_files(train: Any, keras: Any, tmp_path: Path) -> None:
+    left, events = [], []
+    make: Any
+    for make in (v1.train.CheckpointSaverHook, hb.checkpoints.BackgroundSaverHook):
+        folder = tmp_path / make.__name__
+        listener = Listener(folder)
+        saver = make(str(folder), save_steps=SAVE_STEPS, listeners=[listener])
+        train(keras, folder, guests_of(keras, saver))
+        left.append(left_in(folder))
+        events.append(listener.events)
+    assert left[0] == left[1]
+    assert events[0] == events[1]
+    assert len(events[0]) == 2 + 2 * 8  # at steps 0, 5, ... 30 and 33
+
+
+class Gate:
+    """Lets the thread write only while it is open."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opened = threading.Event()
+        self.writes = 0
+        write = saved.write
+
+        def waits(*arguments: Any) -> str:
+            assert self.opened.wait(60)
+            self.writes += 1
+            return write(*arguments)
+
+        monkeypatch.setattr(saved, "write", waits)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(monkeypatch)
+    yield gate
+    gate.opened.set()
+
+
+class At(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Does something after some steps, with the step after them."""
+
+    def __init__(self, steps: dict[int, Callable[[], None]]) -> None:
+        self._steps, self.count = steps, 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.count += 1
+        self._steps.get(self.count, lambda: None)()
+
+
+@pytest.mark.parametrize("train", TRAININGS[:2])
+def test_training_goes_on_while_files_are_written(
+    train: Any, keras: Any, tmp_path: Path, gate: Gate
+) -> None:
+    """The checkpoint of step 30 has its values, though written four steps later."""
+    folder, native = tmp_path / "background", tmp_path / "native"
+    saver = v1.train.CheckpointSaverHook(str(native), save_steps=30)
+    train(keras, native, guests_of(keras, saver))
+    listener, seen = Listener(folder), []
+
+    def look() -> None:
+        seen.append((gate.writes, listener.events[-1]))
+        gate.opened.set()
+
+    saver = hb.checkpoints.BackgroundSaverHook(
+        str(folder), save_steps=30, listeners=[listener]
+    )
+    gate.opened.set()
+    closed = At({28: gate.opened.clear, 32: look})
+    train(keras, folder, guests_of(keras, saver, closed))
+    assert seen == [(1, ("before", 30, False))]
+    # Its events come when the files are there, before those of the next save.
+    assert listener.events[-5:] == [
+        ("before", 30, False),
+        ("after", 30, True),
+        ("before", 33, False),
+        ("after", 33, True),
+        ("end", 33, True),
+    ]
+    for step in (30, 33):
+        ours, theirs = (
+            tf.train.load_checkpoint(str(f / f"model.ckpt-{step}"))
+            for f in (folder, native)
+        )
+        for name in theirs.get_variable_to_shape_map():
+            np.testing.assert_array_equal(
+                ours.get_tensor(name), theirs.get_tensor(name), name
+            )
+
+
+@pytest.mark.parametrize("train", TRAININGS[:2])
+def test_an_error_of_the_thread_ends_the_loop(
+    train: Any, keras: Any, tmp_path: Path
+) -> None:
+    """A folder is in the place of a file; the checkpoints before it are whole."""
+    raised: list[type] = []
+    make: Any
+    for make in (v1.train.CheckpointSaverHook, hb.checkpoints.BackgroundSaverHook):
+        folder = tmp_path / make.__name__
+        in_the_way = folder / "model.ckpt-15.index" / "file"
+        block = At({12: functools.partial(in_the_way.mkdir, parents=True)})
+        saver = make(str(folder), save_steps=SAVE_STEPS)
+        stop = v1.train.StopAtStepHook(last_step=LAST_STEP)
+        with pytest.raises(tf.errors.OpError) as caught:
+            train(keras, folder, [block, saver, stop])
+        raised.append(type(caught.value))
+        assert 15 <= block.count <= 20
+        assert tf.train.latest_checkpoint(str(folder)).endswith("model.ckpt-10")
+    assert raised[0] is raised[1]
+
+
+@pytest.mark.parametrize("train", TRAININGS[:2])
+def test_a_listener_stops_the_training(train: Any, keras: Any, tmp_path: Path) -> None:
+    class Stops(Listener):
+        def after_save(self, session: Any, global_step_value: Any) -> bool:
+            super().after_save(session, global_step_value)
+            return bool(global_step_value >= 10)
+
+    listener = Stops(tmp_path)
+    saver = hb.checkpoints.BackgroundSaverHook(
+        str(tmp_path), save_steps=SAVE_STEPS, listeners=[listener]
+    )
+    train(keras, tmp_path, guests_of(keras, saver))
+    (last,) = [step for event, step, _ in listener.events[1:] if event == "end"]
+    assert 10 < last <= 16
+
+
+def test_values_of_parameter_servers_are_refused(tmp_path: Path) -> None:
+    jobs = ("ps", "worker")
+    addresses = [[f"127.0.0.1:{port}"] for port in free_ports(len(jobs))]
+    cluster = dict(zip(jobs, addresses, strict=True))
+    _, worker = (tf.distribute.Server(cluster, job, 0) for job in jobs)
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v1.get_variable("on_server", [], initializer=v1.zeros_initializer())
+        with tf.device("/job:worker/task:0"):
+            v1.get_variable("own", [], initializer=v1.zeros_initializer())
+            v1.train.get_or_create_global_step()
+        saver = hb.checkpoints.BackgroundSaverHook(str(tmp_path), save_steps=1)
+        with pytest.raises(hb.errors.RefusedError, match="on parameter servers"):
+            v1.train.MonitoredTrainingSession(worker.target, hooks=[saver])
+
+
+PROGRAM = """
+import os, random, signal, sys, threading, time
+import tensorflow as tf
+import hookbridge as hb
+import test_background_saves as t
+from hookbridge.adapters.session_graph import saved
+from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+
+keras = tf.keras
+train, folder, death = getattr(t, sys.argv[1]), t.Path(sys.argv[2]), float(sys.argv[3])
+write = saved.write
+
+def slowly(prefix, values):
+    # A kill meets an unfinished save often.
+    time.sleep(0.03)
+    return write(prefix, values)
+
+saved.write = slowly
+class Slow(tf.compat.v1.train.SessionRunHook):
+    def after_run(self, run_context, run_values):
+        time.sleep(0.01)
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if death:
+    threading.Timer(death, die).start()
+saver = hb.checkpoints.BackgroundSaverHook(str(folder), save_steps=t.SAVE_STEPS)
+train(keras, folder, t.guests_of(keras, saver, Slow()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("train", TRAININGS[:2])
+def test_killed_in_a_save(train: Any, tmp_path: Path, fork_server: ForkServer) -> None:
+    """Killed again and again, the training ends as an undisturbed one."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    tests = Path(__file__).parent
+    folders = (tests, tests / "helpers", tests / "adapters" / "helpers")
+
+    def run(folder: str, death: float) -> int:
+        done = fork_server.run(
+            *(str(program), train.__name__, str(tmp_path / folder), str(death)),
+            PYTHONPATH=os.pathsep.join(map(str, folders)),
+        )
+        assert done.returncode in (0, -9), done.stderr
+        return done.returncode
+
+    assert run("whole", 0) == 0
+    deaths = [0.3 + 0.07 * (i * 7 % 10) for i in range(6)]
+    codes = [run("killed", death) for death in deaths]
+    if codes[-1]:
+        assert run("killed", 0) == 0
+    assert -9 in codes
+    whole, killed = (left_in(tmp_path / each) for each in ("whole", "killed"))
+    last = f"model.ckpt-{LAST_STEP}"
+    ours = {k: v for k, v in killed.items() if last in k}
+    theirs = {k: v for k, v in whole.items() if last in k}
+    assert ours.keys() == theirs.keys() and len(ours) > 3
+    for key, value in theirs.items():
+        if key.startswith("state"):
+            assert ours[key] == value, key
+        else:
+            np.testing.assert_allclose(ours[key], value, rtol=1e-6, err_msg=key)
