@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -90,6 +92,21 @@ def as_int(value: Any) -> int:
     """A number or a scalar variable of any kind, distributed ones included."""
     value = tf_variable(value)
     return int(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def is_in_graph(variable: tf.Variable) -> bool:
+    """Whether a variable is one of a v1 graph, whose value Keras's session has."""
+    return isinstance(getattr(variable, "graph", None), tf.Graph)
+
+
+def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Sets variables of a model, in Keras's own session if the model is in a graph."""
+    in_graph = [pair for pair in pairs if is_in_graph(pair[0])]
+    if in_graph:
+        keras_behind(model).backend.batch_set_value(in_graph)
+    for variable, value in pairs:
+        if not is_in_graph(variable):
+            variable.assign(value)
 
 
 def learning_rate_variable(optimizer: Any) -> Any:
