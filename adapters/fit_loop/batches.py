@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.structures import COMPOSITES, dense_parts
+
 # The prefix of the keys of a batch's tensors.
 BATCH = "batch/"
 _PARTS = ("x", "y", "sample_weight")
@@ -49,11 +51,14 @@ def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
+    """The tensors of a batch, each with the path to it as its name."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(f"{name}/{key}", part)
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _leaves(f"{name}/{number}", part)
+    elif isinstance(value, COMPOSITES):
+        yield from dense_parts(name, value)
     elif isinstance(value, (tf.Tensor, tf.TensorSpec)):
         yield name, value

@@ -23,7 +23,7 @@ from hookbridge.adapters.fit_loop.tapped_function import (
     with_rate,
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
-from hookbridge.adapters.hooked_loop.modes import TRAIN
+from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.step_names import StepNames
@@ -133,6 +133,8 @@ class StepFunction:
         first = self._first
         if first.inner is None:
             eager_step.fill_names(self._model, self._source.mode, self.names)
+            if self._source.mode is PREDICT and isinstance(args[0], list):
+                args = tuple(args[0][:1])
             for key, spec in batch_tensors(self._source.method, args).items():
                 self.names.add_short(key, spec.dtype, spec.shape)
             return

@@ -89,7 +89,7 @@ class StepTap:
             if is_noted and "loss" in self._keys:
                 tensors["loss"] = self._loss_of_batch(loss, context)
             tensors.update(self._metrics_of_replicas(loop_keys, context))
-        elif self._source.mode is TRAIN:
+        else:
             tensors.update(batch_tensors(self._source.method, args))
         replica = context.replica_id_in_sync_group if context else 0
         if own_replica.is_first(self._source.model, replica):

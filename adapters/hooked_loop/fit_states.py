@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.guests.guest_record import unwrapped
-from hookbridge.adapters.hooked_loop.backups import FitBackups
+from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch
 from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
 from hookbridge.adapters.hooked_loop.model_values import going_back
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.live_session.live_variables import (
+    assign_all,
     components,
+    is_in_graph,
     learning_rate_variable,
 )
 from hookbridge.adapters.state import epochs, identity
@@ -140,18 +143,23 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def _begin_rate(self, rates: set[float]) -> None:
         """Goes on with the rate that a callback set, in whichever loop."""
-        rate = learning_rate_variable(getattr(self._model, "optimizer", None))
-        self._rate = rate if tf.executing_eagerly() else None
+        self._rate = learning_rate_variable(getattr(self._model, "optimizer", None))
         if self._rate is not None:
-            self._rate_unset = None if rates else _value_of(self._rate)
+            self._rate_unset = None if rates else self._present_rate()
             if len(rates) == 1:
-                self._rate.assign(*rates)
+                assign_all(self._model, [(self._rate, *rates)])
+
+    def _present_rate(self) -> float:
+        if is_in_graph(self._rate):
+            return float(keras_behind(self._model).backend.get_value(self._rate))
+        with compat.private("eager_mode")():  # a live graph may be the default one
+            # A distributed variable would enter its strategy, under any graph.
+            return float(components(self._rate)[0].numpy())
 
     def _loop(self) -> dict[str, Any]:
         loop = self._epoch.document(self._step)
         if self._rate is not None:
-            with compat.private("eager_mode")():  # a live graph may be the default one
-                rate = _value_of(self._rate)
+            rate = self._present_rate()
             if rate != self._rate_unset:
                 loop["learning_rates"] = {"learning_rate": rate}
         return loop
@@ -323,11 +331,6 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """Takes this listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self]
         assign(self._hook, _listeners=others)
-
-
-def _value_of(rate: Any) -> float:
-    # A distributed variable would enter its strategy, under any graph.
-    return float(components(rate)[0].numpy())
 
 
 class _Loop(NamedTuple):

@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.live_variables import ModelVariable, as_int
+from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.live_session.live_variables import (
+    ModelVariable,
+    as_int,
+    is_in_graph,
+)
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -35,7 +40,11 @@ def note(model: KerasModel, value: int | None) -> None:
 def iterations_of(model: KerasModel) -> int:
     """How many updates a model's optimizer has counted."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    return 0 if iterations is None else as_int(iterations)
+    if iterations is None:
+        return 0
+    if is_in_graph(iterations):
+        return int(keras_behind(model).backend.get_value(iterations))
+    return as_int(iterations)
 
 
 def _optimizer_reference(model: KerasModel) -> Any:

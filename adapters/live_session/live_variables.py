@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -16,12 +18,19 @@ class ModelVariable:
     """One variable of the model: its eager object and its name in the graph."""
 
     def __init__(
-        self, eager: tf.Variable, name: str, *, trainable: bool, local: bool
+        self,
+        eager: tf.Variable,
+        name: str,
+        *,
+        trainable: bool,
+        local: bool,
+        is_weight: bool = False,
     ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
         self.local = local  # of a metric: checkpoints leave it out
+        self.is_weight = is_weight  # of a layer: neither of an optimizer nor a seed
         # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1
@@ -83,6 +92,21 @@ def as_int(value: Any) -> int:
     """A number or a scalar variable of any kind, distributed ones included."""
     value = tf_variable(value)
     return int(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def is_in_graph(variable: tf.Variable) -> bool:
+    """Whether a variable is one of a v1 graph, whose value Keras's session has."""
+    return isinstance(getattr(variable, "graph", None), tf.Graph)
+
+
+def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Sets variables of a model, in Keras's own session if the model is in a graph."""
+    in_graph = [pair for pair in pairs if is_in_graph(pair[0])]
+    if in_graph:
+        keras_behind(model).backend.batch_set_value(in_graph)
+    for variable, value in pairs:
+        if not is_in_graph(variable):
+            variable.assign(value)
 
 
 def learning_rate_variable(optimizer: Any) -> Any:
@@ -147,12 +171,17 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
+    weights = {id(tf_variable(v)) for v in model.weights} - local
     variables: dict[int, ModelVariable] = {}
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
         if key not in variables:
             variables[key] = ModelVariable(
-                eager, name, trainable=key in trainable, local=key in local
+                eager,
+                name,
+                trainable=key in trainable,
+                local=key in local,
+                is_weight=key in weights,
             )
     return [v for v in variables.values() if hasattr(components(v.eager)[0], "handle")]

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph
+from hookbridge.ground.structures import COMPOSITES, dense_parts
 
 
 class EvalMetrics(NamedTuple):
@@ -54,8 +55,11 @@ def input_names() -> dict[str, str]:
         value = held.get(part)
         entries = value.items() if isinstance(value, Mapping) else [("", value)]
         for key, tensor in entries:
-            if isinstance(tensor, tf.Tensor):
-                names[tensor.name] = f"{part}/{key}" if key else part
+            name = f"{part}/{key}" if key else part
+            if isinstance(tensor, COMPOSITES):
+                names |= {each.name: n for n, each in dense_parts(name, tensor)}
+            elif isinstance(tensor, tf.Tensor):
+                names[tensor.name] = name
     return names
 
 

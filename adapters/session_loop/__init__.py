@@ -1,7 +1,7 @@
 """Callbacks driven by a session: epochs, batches, validation, checks, the end.
 
 Read `config`, `group`, `session_run` and `training` with its parts `step_reader`,
-`training_epochs`, `fed_rates` and `training_stop`; then `epoch_logs`, `validations` and
+`training_epochs` and `fed_rates`; then `epoch_logs`, `validations` and
 `evaluation_run`. Refusals: `checks`, `monitors`. Small things: `borrowed`,
 `last_epoch`, `on_steps`, `values`, `v1_tensorboard`.
 """

@@ -26,7 +26,7 @@ class FedRates:
         self._live = live
         self.values: OverriddenRates = live.feeds
         # The one learning rate, if the loop may feed it.
-        self._of_loop = learning_rate.placeholder(of_graph)
+        self.of_loop: Any = learning_rate.placeholder(of_graph)
         # The rates that were fed, and whether a run has read them.
         self._has_read: dict[str, bool] = {}
 
@@ -40,9 +40,8 @@ class FedRates:
 
     def note(self, run_context: RunContext) -> None:
         """Notes what the loop itself feeds for the one rate in a run."""
-        if self._of_loop is not None:
-            feed_dict = run_context.original_args.feed_dict
-            self._live.fed_by_loop(rates.fed_by_loop(self._of_loop, feed_dict))
+        feed_dict = run_context.original_args.feed_dict
+        self._live.fed_by_loop(rates.fed_by_loop(self.of_loop, feed_dict))
 
     def added_to(
         self, arguments: Any, run: Step, feed_dict: Mapping[Any, Any] | None

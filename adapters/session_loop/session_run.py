@@ -150,7 +150,7 @@ class SessionRun:
             for borrowed in self._borrowed:
                 borrowed.give_back()
             for keeper in self._keepers:
-                keeper.events_came()
+                keeper.resave_after_evaluation()
 
     def stop_from_within(self) -> None:
         """Called by an evaluation within this run to end this run."""

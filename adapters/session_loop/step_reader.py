@@ -22,9 +22,8 @@ class CountedSteps:
     that for the next one of its kind.
     """
 
-    def __init__(self, counter: StepCounter, *, has_batch_events: bool) -> None:
+    def __init__(self, counter: StepCounter) -> None:
         self._counter = counter
-        self._may_count = not has_batch_events
         self._kind: Step | None = (
             None  # the kind of the last step, if it is only counted
         )
@@ -32,7 +31,7 @@ class CountedSteps:
 
     def note(self, step: Step, arguments: Any, *, is_same: bool) -> None:
         """A step has been read; `is_same`: the next of its kind has the same answer."""
-        self._kind = step if is_same and self._may_count else None
+        self._kind = step if is_same else None
         self.arguments = arguments
 
     def has_next(self, step: Step) -> bool:
@@ -50,7 +49,7 @@ class StepReader:
         self.run_of = steps.run_of  # what a run of certain fetches is
         self.counter: StepCounter = StepCounter(counter, steps)
         self._plan = FetchPlan(counter, sources, steps)
-        self._fetch: StepFetch
+        self.fetch: StepFetch  # what the last step fetched, and its values
         # By how much the step moves the global step; None if it has to be read.
         self._adds: int | None = None
         # What an update without a step fetches.
@@ -67,19 +66,15 @@ class StepReader:
 
     def begin(self, step: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
         """A step begins: what it fetches, as `SessionRunArgs`."""
-        self._fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
-        return self._fetch.arguments
+        self.fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
+        return self.fetch.arguments
 
     def step_after(self, before: int, results: Any, run_context: RunContext) -> int:
         """The global step at the end of the step."""
         counter = self.counter
         if self._adds is not None and not counter.stale:
             return before + self._adds
-        return counter.after(before, self._fetch.count(results), run_context)
-
-    def values(self, results: Any) -> dict[str, Any]:
-        """The values of the entries of `logs` that the step has fetched."""
-        return self._fetch.unpack(results)
+        return counter.after(before, self.fetch.count(results), run_context)
 
     def begin_update(self, update: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
         """An update without a step begins: what it fetches, as `SessionRunArgs`."""

@@ -22,8 +22,10 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
 from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
-from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_loop.training_stop import TrainingStop
+from hookbridge.adapters.session_loop.training_epochs import (
+    TrainingEpochs,
+    TrainingStop,
+)
 from hookbridge.adapters.session_loop.validations import ValidationRun
 from hookbridge.adapters.session_state.keeper import RunState
 from hookbridge.adapters.session_state.loop_state import LoopState
@@ -83,7 +85,7 @@ class TrainRun(SessionRun):
         self._phase = _LOOK
         self._batch = 0  # number of the open batch
         self._now: Step | None = None  # the step that runs
-        self._counted: CountedSteps
+        self._counted: CountedSteps | None = None  # None if callbacks want batches
         # The phase before an update without a step, while that runs.
         self._resume: Phase | None = None
         self._without_update = 0  # runs that did not move the global step
@@ -134,11 +136,8 @@ class TrainRun(SessionRun):
                 coord.request_stop()
             return
         self.started = True
-        has_batch_events = any(
-            self.calls[event]
-            for event in ("on_train_batch_begin", "on_train_batch_end")
-        )
-        self._counted = CountedSteps(self._counter, has_batch_events=has_batch_events)
+        if not (self.calls["on_train_batch_begin"] or self.calls["on_train_batch_end"]):
+            self._counted = CountedSteps(self._counter)
         chosen = self._state.choose(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
@@ -186,7 +185,8 @@ class TrainRun(SessionRun):
             return self._before_update(run.update, run_context) if run.update else None
         counted = self._counted
         if (
-            self._phase is _FOLLOW
+            counted is not None
+            and self._phase is _FOLLOW
             and counted.has_next(now)
             and not self._fed.values  # or they are fed, and the feeds are checked
         ):
@@ -196,8 +196,10 @@ class TrainRun(SessionRun):
 
     def _begin_step(self, now: Step, run_context: RunContext) -> Any:
         """Reads a step and opens its batch; what it fetches and feeds."""
-        self._fed.note(run_context)
-        self._look(run_context)
+        if self._fed.of_loop is not None:
+            self._fed.note(run_context)
+        if self._phase is not _FOLLOW or self._counter.stale:
+            self._look(run_context)
         if self._phase is not _WAIT:
             self._batch = max(self.step - self._clock.start, 0)
             if self.calls["on_train_batch_begin"]:
@@ -206,24 +208,24 @@ class TrainRun(SessionRun):
         self._phase = _OPEN
         feed_dict = run_context.original_args.feed_dict
         arguments = self._reader.begin(now, feed_dict)
-        is_same = self._reader.is_same_again(now)
-        self._counted.note(now, arguments, is_same=is_same)
+        if self._counted is not None:
+            is_same = self._reader.is_same_again(now)
+            self._counted.note(now, arguments, is_same=is_same)
         return self._fed.added_to(arguments, now, feed_dict)
 
     def _before_update(self, update: Step, run_context: RunContext) -> Any:
         """A run updates variables and moves no step: its epoch has begun, too."""
         if self._phase is _WAIT:
             return None
-        self._look(run_context)
+        if self._phase is not _FOLLOW or self._counter.stale:
+            self._look(run_context)
         self._resume, self._phase = self._phase, _OPEN
         feed_dict = run_context.original_args.feed_dict
         arguments = self._reader.begin_update(update, feed_dict)
         return self._fed.added_to(arguments, update, feed_dict)
 
     def _look(self, run_context: RunContext) -> None:
-        """Finds out which epoch the next step is in, unless it follows the last one."""
-        if self._phase is _FOLLOW and not self._counter.stale:
-            return
+        """Finds out where the session is, and which epoch the next step is in."""
         self.session = run_context.session
         failed, waits = self._phase is _OPEN, self._phase is _WAIT
         if self._counter.stale or failed:
@@ -266,11 +268,12 @@ class TrainRun(SessionRun):
         """The end of a batch, and of its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
             self._stop.by_hook()
-        self._fed.note(run_context)
+        if self._fed.of_loop is not None:
+            self._fed.note(run_context)
         self._phase = _LOOK
         clock = self._clock
         clock.batches += 1
-        logs = self._logs.update(self._reader.values(self.results))
+        logs = self._logs.update(self._reader.fetch.unpack(self.results))
         if self.calls["on_train_batch_end"]:
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
@@ -284,7 +287,7 @@ class TrainRun(SessionRun):
             # A callback has ended the epoch, and maybe took its stop back.
             clock.shift(self.step)
         epochs = self.config.epochs
-        if over and epochs is not None and clock.number + 1 >= epochs:
+        if over and clock.is_last(epochs):
             self._stop.epochs_are_over = True
             self.stop_reason = f"the last of `epochs={epochs}` is over"
         if self._stop.is_wanted:
@@ -300,10 +303,7 @@ class TrainRun(SessionRun):
         # If the data has ended, the last step began and did not end.
         data_ended = self._phase is _OPEN
         by_callback = self._stop.by_callback
-        is_stopped = self._coord.should_stop() or (
-            self._context is not None and self._context.stop_requested
-        )
-        if is_stopped and not (data_ended or self._stop.epochs_are_over):
+        if not data_ended and not self._stop.epochs_are_over and self._is_stopped():
             self._stop.by_hook()  # by a hook that comes after the callbacks
         self._phase = _LOOK
         self._now = None
@@ -318,6 +318,12 @@ class TrainRun(SessionRun):
                 if data_ended:
                     clock.shift(self.step)
             self._finish_training()
+
+    def _is_stopped(self) -> bool:
+        """Whether somebody has asked the session to stop, by now or in the last run."""
+        context = self._context
+        in_last_run = context is not None and context.stop_requested
+        return bool(self._coord.should_stop() or in_last_run)
 
     def _finish_training(self) -> None:
         """Delivers the last event, and warns about what had no effect."""

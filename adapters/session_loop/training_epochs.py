@@ -1,4 +1,4 @@
-"""The epochs of a training run: their events, their logs and where they go on."""
+"""The epochs of a training run: their events, their logs, and who ends the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_state.loop_state import LoopState
-from hookbridge.ground.protocols import Context, Session
+from hookbridge.ground.protocols import Context, KerasModel, Session
 
 
 class EpochClock:
@@ -48,6 +48,10 @@ class EpochClock:
     def is_over(self, step: int) -> bool:
         """Whether the epoch has had all its steps."""
         return step >= self.stop
+
+    def is_last(self, epochs: int | None) -> bool:
+        """Whether the epoch is the last one, if the number of epochs is known."""
+        return epochs is not None and self.number + 1 >= epochs
 
     def shift(self, step: int) -> None:
         """The epoch has ended within its steps: the next one begins at `step`."""
@@ -167,3 +171,27 @@ class TrainingEpochs:
             if self.logs.fill(session):
                 self.end()
             self.clock.is_open = False
+
+
+class TrainingStop:
+    """The end that somebody has asked for; `model` is that of the callbacks."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._model = model
+        self.epochs_are_over: bool = False
+        self._is_of_hook = False  # a hook has set `stop_training`, not a callback
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the run ends after the present step."""
+        return self.epochs_are_over or bool(self._model.stop_training)
+
+    @property
+    def by_callback(self) -> bool:
+        """Whether a callback has set `stop_training`."""
+        return bool(self._model.stop_training) and not self._is_of_hook
+
+    def by_hook(self) -> None:
+        """A hook ends the run: callbacks read it from the model, as in `fit`."""
+        if not self._model.stop_training:
+            self._model.stop_training = self._is_of_hook = True

@@ -59,8 +59,8 @@ class StateKeeper:
         self._backup: Backup | None = None  # what the session goes on from, if any
         # Checkpoints whose state has to wait: for the events of their step, or until
         # all callbacks know the session; and those of the last step that has some.
-        self._late: list[Checkpoint] = []
-        self._done: tuple[int, list[Checkpoint]] = (-1, [])
+        self._pending: list[Checkpoint] = []
+        self._latest: tuple[int, list[Checkpoint]] = (-1, [])
 
     @property
     def is_closed(self) -> bool:
@@ -71,7 +71,7 @@ class StateKeeper:
         """Adds callbacks, before their session is created."""
         if self._session is not None:
             # The groups so far belong to an earlier session.
-            self._session, self._late, self._done = None, [], (-1, [])
+            self._session, self._pending, self._latest = None, [], (-1, [])
             self._groups.clear()
         self._groups.append(group)
 
@@ -106,6 +106,7 @@ class StateKeeper:
         return self._found
 
     def _read(self) -> Saved | None:
+        """The state to go on with: a backup's, a worker's own or a checkpoint's."""
         worker = self._worker
         if not self._saves.in_session() and worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
@@ -136,7 +137,7 @@ class StateKeeper:
         group.is_ready = True
         if all(group.is_ready for group in self._groups):
             self._saves.know(self._session)
-            late, self._late = self._late, []
+            late, self._pending = self._pending, []
             self._save([each for each in late if not self._files.exists(each.prefix)])
 
     @property
@@ -182,16 +183,16 @@ class StateKeeper:
         mark = functools.partial(session_variables.writes, session)
         checkpoint = Checkpoint(prefix, session, mark, again, **later)
         if self._must_wait(session):
-            self._late.append(checkpoint)
+            self._pending.append(checkpoint)
         else:
             self._note_done([checkpoint])
 
     def _note_done(self, checkpoints: list[Checkpoint]) -> None:
-        step, others = self._done
+        step, others = self._latest
         if step == self._step:
             prefixes = [each.prefix for each in checkpoints]
             checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
-        self._done = (self._step, checkpoints)
+        self._latest = (self._step, checkpoints)
 
     def _save(self, checkpoints: list[Checkpoint]) -> None:
         """Writes checkpoints with what callbacks have set, then the state of each."""
@@ -207,15 +208,15 @@ class StateKeeper:
     def step_is_over(self) -> None:
         """All callbacks of a group had their events of a step."""
         if self._worker is not None and (prefix := self._worker.new()) is not None:
-            self._late.append(Checkpoint(prefix))
-        if self._late:
+            self._pending.append(Checkpoint(prefix))
+        if self._pending:
             self._set_groups([group for group in self._groups if group.is_ready])
             if not self._must_wait(self._session):
-                late, self._late = self._late, []
+                late, self._pending = self._pending, []
                 self._save(late)
             else:
                 # An error may end the step before the other groups have its events.
-                for each in self._late:
+                for each in self._pending:
                     self._write_state(each)
         if self._worker is None and not self._must_wait(self._session):
             for group in self._groups:
@@ -223,9 +224,9 @@ class StateKeeper:
                     if backup.is_new():
                         self._files.save(backup.prefix, self._step)
 
-    def events_came(self) -> None:
+    def resave_after_evaluation(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
-        step, done = self._done
+        step, done = self._latest
         if step == self._step and not self._must_wait(self._session):
             for group in self._groups:
                 group.part.add_later_events()
@@ -241,17 +242,18 @@ class StateKeeper:
         """
         group.is_over = True
         group.part.note_end()
-        if not self._late or not self._must_wait(self._session):
-            step, done = self._done
-            late, self._late = self._late + (done if step == self._step else []), []
+        if not self._pending or not self._must_wait(self._session):
+            step, done = self._latest
+            again = done if step == self._step else []
+            late, self._pending = self._pending + again, []
             self._save(late)
-        if self._done[1]:
-            prefix = self._done[1][-1].prefix
+        if self._latest[1]:
+            prefix = self._latest[1][-1].prefix
             note_ended(group.part.callbacks, prefix, self._step)
         self._saves.leave_at_close(self._session)
 
     def _follow(self) -> None:
-        for each in self._done[1]:
+        for each in self._latest[1]:
             if each.session is self._session:  # neither lost nor of another process
                 each.follow()
 

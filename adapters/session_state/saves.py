@@ -54,6 +54,7 @@ class Saves:
         self._collecting.install()
 
     def _follow(self, saver: Any) -> None:
+        """Notes each restore of a saver, and saves state around each of its saves."""
         restore, save = saver.restore, saver.save
 
         @functools.wraps(restore)

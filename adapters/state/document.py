@@ -101,6 +101,7 @@ def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:
+    """Takes out the largest value of all callbacks, and warns which one it is."""
     sizes = {
         (place, name): len(json.dumps(value))
         for place, entry in enumerate(entries)

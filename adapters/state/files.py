@@ -71,6 +71,7 @@ class Part:
         return self._frozen or (self._entries(), self.loop())
 
     def _entries(self) -> list[Entry]:
+        """What each callback has changed since the run began."""
         return [
             Entry(
                 identity.of(callback),

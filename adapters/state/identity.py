@@ -108,6 +108,7 @@ def _values(callback: Any) -> dict[str, Any]:
 
 
 def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
+    """An argument of a callback as a later run can compare it; None if it cannot."""
     if isinstance(value, (bool, int, float, np.number)):
         number = value.item() if isinstance(value, np.number) else value
         return number if isinstance(number, (int, float)) and number == number else None

@@ -38,7 +38,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
-    from hookbridge.insight.reference.files import new_folder
+    from hookbridge.insight.reference.recording_files import new_folder
 
     if values.to is None:
         raise errors.InvalidArgumentError(
@@ -63,7 +63,7 @@ def run(values: Values) -> Callable[[], int]:
 
 def _check_recorded(folder: Path) -> int:
     """The exit code of what was recorded; says so if it is nothing."""
-    from hookbridge.insight.reference.files import STEPS
+    from hookbridge.insight.reference.recording_files import STEPS
 
     if any(file.stat().st_size for file in folder.glob(f"**/{STEPS}")):
         return exit_codes.DONE

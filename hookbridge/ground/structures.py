@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import collections
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
+
+# What is made of several dense tensors, and its specifications.
+COMPOSITES = (
+    tf.RaggedTensor,
+    tf.RaggedTensorSpec,
+    tf.SparseTensor,
+    tf.SparseTensorSpec,
+)
 
 # Elements of a graph. They live as long as the graph, so their ids identify them.
 _ELEMENTS = (tf.Tensor, tf.Operation, tf.Variable, tf.SparseTensor, tf.IndexedSlices)
@@ -109,3 +118,17 @@ class RecentlyUsed:
         if len(self._new) >= MOST and key not in self._new:
             self._old, self._new = self._new, {}
         self._new[key] = value, keep
+
+
+def dense_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """`(name, tensor)` of each dense tensor of a sparse or ragged one, or of its spec.
+
+    With several ragged axes the splits of the outermost one come first.
+    """
+    parts = tf.nest.flatten(value, expand_composites=True)
+    names = ["indices", "values", "shape"]
+    if isinstance(value, (tf.RaggedTensor, tf.RaggedTensorSpec)):
+        more = [f"row_splits_{number}" for number in range(1, len(parts) - 1)]
+        names = ["values", "row_splits", *more]
+    for part, tensor in zip(names, parts, strict=False):
+        yield f"{name}/{part}", tensor

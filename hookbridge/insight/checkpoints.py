@@ -88,7 +88,8 @@ def restore(
     `as_callbacks`.
 
     Args:
-      model: a built Keras model of any flavour. If it is compiled, the slots of its
+      model: a built Keras model of any flavour, also one in a v1 graph that `fit`
+        trains. If it is compiled, the slots of its
         optimizer are made and restored too; those of optimizers that are attributes
         of the model are, once these are built.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
@@ -127,9 +128,11 @@ def restore(
             f"model `{model.name}`. Map the names with `names={{...}}`, or accept it "
             f"with `must_restore_weights=False`.\n{report}"
         )
-    for variable, entry in matches.fitting:
-        value = reader.get_tensor(entry)
-        variable.eager.assign(converted(model, entry, value))
+    values = [
+        (variable.eager, converted(model, entry, reader.get_tensor(entry)))
+        for variable, entry in matches.fitting
+    ]
+    live_variables.assign_all(model, values)
     global_step.note(model, step)
     fit_states.note_restored(model, path)
     return report
@@ -255,6 +258,10 @@ def newest(folder: str) -> str | None:
 
 def _build_optimizer(model: KerasModel) -> None:
     optimizer = getattr(model, "optimizer", None)
+    if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
+        if optimizer is not None:
+            model._make_train_function()  # which makes the slots in a v1 graph
+        return
     build = getattr(optimizer, "build", None)
     if build is not None and not getattr(optimizer, "built", False):
         with model.distribute_strategy.scope():

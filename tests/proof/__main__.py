@@ -7,7 +7,8 @@ of it also run in `fit` (`guests.py`). The code is copied into a temporary folde
 `--native`, that Python, which has a TensorFlow of its own, runs the same without
 hookbridge, and each test or program with another outcome is named; the exit code is 1
 if there is one. With `--losses` only trainings run, in both with the same seeds
-(`same_seeds`), and their losses are compared. docs/proof.md has the results.
+(`same_seeds`): `hookbridge record` here, and natively what has the same files. The two
+recordings are compared. docs/proof.md has the results.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ import inputs  # noqa: E402
 from code_bases import CODE_BASES, CodeBase  # noqa: E402
 from outcomes import read  # noqa: E402
 
+from hookbridge.insight.reference.comparison import Comparison, compare  # noqa: E402
+
 THROUGH = ("-m", "hookbridge", "run")
-# Steps whose losses are compared, and what is rounding: a part of the loss.
-STEPS = 10
-ROUNDING = 1e-5
+STEPS = 10  # that are recorded and compared
+RECORDED = ("-m", "hookbridge", "record", f"--steps={STEPS}", "--then_stop")
 
 
 def checkout(base: CodeBase, source: str, folder: Path) -> None:
@@ -86,45 +88,49 @@ def of_program(
         words.insert(1, str(HERE / "native_notebook.py"))
     folder = copy.parent if base.is_package else copy
     env = {**environment(folder, *(copy / path for path in base.paths)), **more}
-    if "PROOF_LOSSES" in more:
+    if "PROOF_STEPS" in more:
         env["PYTHONPATH"] = f"{HERE / 'same_seeds'}{os.pathsep}{env['PYTHONPATH']}"
     return subprocess.run(words, cwd=folder, env=env, check=False).returncode
 
 
-def losses(
+def recordings(
     python: str, through: tuple[str, ...], base: CodeBase, copy: Path
-) -> dict[str, list[float]]:
-    """Runs the trainings of a code base with the same seeds: program -> losses."""
+) -> dict[str, Path]:
+    """Runs the trainings of a code base with the same seeds: program -> recording."""
     out = Path(tempfile.mkdtemp(dir=copy.parent))
     getattr(inputs, base.inputs)(python, copy, out)
     options = [word for word in base.options if through and "old_library" in word]
-    found: dict[str, list[float]] = {}
-    for line in base.losses:
-        file = out / "losses.txt"
-        file.write_text("")
-        more = {"PROOF_LOSSES": str(file), "PROOF_STEPS": str(STEPS)}
-        more["PYTHONHASHSEED"] = "0"
-        of_program([python, *through, *options], line, base, copy, out, more)
-        numbers = [float(number) for number in file.read_text().split()]
-        if numbers:
-            found[line.partition(" --")[0] + f" #{len(found)}"] = numbers
+    found: dict[str, Path] = {}
+    for number, line in enumerate(base.losses):
+        folder = copy.parent / f"{out.name}-recorded-{number}"
+        more = {"PROOF_STEPS": str(STEPS), "PYTHONHASHSEED": "0"}
+        start = [python, *through, *options]
+        if through:
+            start.append(f"--to={folder}")
+        else:
+            more["PROOF_RECORDING"] = str(folder)
+        of_program(start, line, base, copy, out, more)
+        if (folder / "recording.json").exists():
+            found[line.partition(" --")[0] + f" #{number}"] = folder
     return found
 
 
-def compare_losses(python: str, base: CodeBase, copy: Path) -> int:
-    """Prints the largest difference of the losses of each training: the exit code."""
-    ours = losses(sys.executable, THROUGH, base, copy)
-    native = losses(python, (), base, copy)
+def compare_recordings(python: str, base: CodeBase, copy: Path) -> int:
+    """Prints where each training first differs from the native one: the exit code."""
+    ours = recordings(sys.executable, RECORDED, base, copy)
+    native = recordings(python, (), base, copy)
     code = int(not native or native.keys() != ours.keys())
-    for name in sorted(native.keys() | ours.keys()):
-        pair = native.get(name, []), ours.get(name, [])
-        parts = [abs(b - a) / abs(a) for a, b in zip(*pair, strict=False)]
-        print(
-            f"{base.address}: {name}: {len(pair[0])} and {len(pair[1])} losses, "
-            f"the largest difference is {max(parts, default=0.0):.1e} of the loss"
-        )
-        code |= len(pair[0]) != len(pair[1]) or max(parts) > ROUNDING
+    for name in sorted(native.keys() & ours.keys()):
+        result = compare(native[name], ours[name])
+        print(f"{base.address}: {name}: {largest(result):.1e} of the loss\n{result}")
+        code |= not result.is_same
     return code
+
+
+def largest(result: Comparison) -> float:
+    """The largest difference of the losses of a step, as a part of the loss."""
+    pairs = zip(result.reference.steps, result.port.steps, strict=False)
+    return max(abs((b.loss or 0) - (a.loss or 0)) / abs(a.loss or 1) for a, b in pairs)
 
 
 def of_tests(
@@ -166,7 +172,7 @@ def main() -> int:
     )
     parser.add_argument("--native", help="a Python that runs the same by itself")
     parser.add_argument(
-        "--losses", action="store_true", help="compare the losses with --native's"
+        "--losses", action="store_true", help="compare the trainings with --native's"
     )
     values = parser.parse_args()
     if values.losses and not (values.native and CODE_BASES[values.name].losses):
@@ -182,7 +188,7 @@ def main() -> int:
         copy = Path(temporary, values.name)
         checkout(base, values.source or base.address, copy)
         if values.losses:
-            return compare_losses(values.native, base, copy)
+            return compare_recordings(values.native, base, copy)
         found = outcomes(sys.executable, THROUGH, base, copy)
         print(f"{values.name}: hookbridge: {counts(found)}")
         if values.native is None:

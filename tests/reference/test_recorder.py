@@ -17,7 +17,7 @@ import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cli import main
 from hookbridge.insight.reference.comparison import compare
-from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.recording_files import Recording
 
 v1: Any = tf.compat.v1
 X = np.random.RandomState(0).rand(48, 4).astype("float32")

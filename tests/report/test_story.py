@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hookbridge.insight.report import event_pictures
-from hookbridge.insight.report.account import Account, Event, GuestFacts
+from hookbridge.insight.report.account import Account, EventCall, GuestFacts
 from hookbridge.insight.report.story import Column, Item, Repeated, story
 
 ONE_TENSORFLOW = True
 HOOK, CALLBACK = 0, 1
 
 
-def events(*names: str) -> list[Event]:
+def events(*names: str) -> list[EventCall]:
     """Events of a hook and a callback, one each millisecond."""
     return [
-        Event(
+        EventCall(
             CALLBACK if name.startswith(("on_", "set_")) else HOOK, name, None, i / 1e3
         )
         for i, name in enumerate(names)
@@ -68,7 +68,7 @@ def test_late_steps_repeat_too() -> None:
 def test_the_same_event_of_several_guests_is_one_column() -> None:
     names = ("set_model", "set_params", "set_model", "set_params", "on_train_begin")
     calls = [
-        Event(guest, name, None, 0.0)
+        EventCall(guest, name, None, 0.0)
         for guest, name in zip((0, 0, 1, 1, 0), names, strict=True)
     ]
     both, first = frozenset((0, 1)), frozenset((0,))
@@ -79,7 +79,7 @@ def test_the_same_event_of_several_guests_is_one_column() -> None:
     ]
 
 
-def account(calls: list[Event]) -> Account:
+def account(calls: list[EventCall]) -> Account:
     guests = {
         "H": GuestFacts("hook", "all", True, [], []),
         "C": GuestFacts("callback", "chief", True, [], []),

@@ -12,7 +12,7 @@ from program_table import WHOLE
 
 from hookbridge.cli import main
 from hookbridge.insight.reference.comparison import compare
-from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.recording_files import Recording
 
 pytestmark = pytest.mark.slow
 

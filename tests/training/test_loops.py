@@ -32,7 +32,7 @@ SERVERS = {
 }
 CLUSTERS = [
     "fit with servers",
-    pytest.param("towers with servers", marks=pytest.mark.one_tensorflow),
+    pytest.param("session with servers", marks=pytest.mark.one_tensorflow),
 ]
 # A file that sets up the devices of two towers, before another file's model.
 CHOOSES = """
@@ -256,13 +256,13 @@ def test_each_loop_evaluates_and_predicts_with_the_weights_of_another(
 ) -> None:
     # `session` has the Estimator of `estimator` for these.
     loops = {"fit": "session", "session": "fit"}
-    fit, towers = (
+    fit, session = (
         job.run("evaluate", model, loop, "--eval_files=few.csv")
         for loop, model in loops.items()
     )
-    assert towers.results == pytest.approx(fit.results, rel=1e-4)
+    assert session.results == pytest.approx(fit.results, rel=1e-4)
     assert set(fit.results) == {"loss", "accuracy", "global_step"}
-    assert fit.values("test") == towers.values("test") == [True]
+    assert fit.values("test") == session.values("test") == [True]
     (last, *_) = trained["fit"].values("logs")[::-1]
     assert fit.results["loss"] == pytest.approx(last["val_loss"], rel=1e-4)
     for loop, model in loops.items():

@@ -16,9 +16,9 @@ from hookbridge.insight.reference.differences import (
     Pairing,
     status,
 )
-from hookbridge.insight.reference.files import Recording
-from hookbridge.insight.reference.matching import Matching
+from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.reference.suspects import suspects_of
+from hookbridge.insight.reference.variable_matching import Matching
 
 DRIFT = "drift"
 _OF_DRIFT = (
@@ -122,10 +122,16 @@ def compare(
       What differs first, with the usual suspects.
 
     Raises:
-      errors.InvalidArgumentError: a folder has no recording, a name does not exist, or
-        the tolerance is no number above 0.
+      errors.InvalidArgumentError: a folder has no recording, or one without steps, a
+        name does not exist, or the tolerance is no number above 0.
     """
     ours, theirs = Recording(reference), Recording(port)
+    for name, recording in (("reference", ours), ("port", theirs)):
+        if not recording.steps:
+            raise errors.InvalidArgumentError(
+                f"Received {name}={str(recording.folder)!r}, a recording without "
+                "steps; expected at least one. Its training ended before that."
+            )
     chosen = string_mapping("names", names)
     if tolerance is not None and not (
         isinstance(tolerance, (int, float)) and 0 < tolerance < math.inf

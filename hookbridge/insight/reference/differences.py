@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hookbridge.insight.reference.files import RecordedStep, Recording, norm
-from hookbridge.insight.reference.matching import Matching, match
+from hookbridge.insight.reference.recording_files import RecordedStep, Recording, norm
+from hookbridge.insight.reference.variable_matching import Matching, match
 
 # The layers in the order in which causes come, and the tolerance of each in the first
 # step, as a multiple of the loss's.
@@ -29,6 +29,9 @@ _UNITS = 200
 _NOISE, _NOISY_ELEMENT = 1e-5, 1e-4
 # Whole variables after a later step have more in them than one update.
 _OF_SEVERAL = 5.0
+
+# Names of TF1's settings in Keras.
+_IN_KERAS = {"beta1": "beta_1", "beta2": "beta_2", "decay": "rho"}
 
 
 class Measure(NamedTuple):
@@ -89,22 +92,21 @@ class Pairing:
         batches = [_batch_shapes(each) for each in (ours, theirs)]
         of_batch = {n: c for n, c in names.items() if n in batches[0]}
         rest = {n: c for n, c in names.items() if n not in batches[0]}
-        self.variables: Matching = match(mine, others, rest)
+        self.variables: Matching = match(mine, others, rest, any_order=True)
         self.batch: Matching = match(batches[0], batches[1], of_batch)
         self.steps: list[tuple[RecordedStep, RecordedStep]] = list(
             zip(ours.steps, theirs.steps, strict=False)
         )
         self._initial = ours.initial, theirs.initial
-        types = {v["dtype"] for r in (ours, theirs) for v in r.variables.values()}
-        real = [np.dtype(t) for t in types if np.dtype(t).kind == "f"]
+        every = [v for r in (ours, theirs) for v in r.variables.values()]
+        types = {np.dtype(v["dtype"]) for v in every if v["kind"] == "weight"}
+        real = [t for t in types if t.kind == "f"]
         self._unit = max((float(np.finfo(t).eps) for t in real), default=1.2e-7)
         self._loss_tolerance = tolerance or _UNITS * self._unit
         self.noisy: frozenset[str] = self._noise()
 
     def _noise(self) -> frozenset[str]:
         """Weights whose first gradient is rounding: what Adam makes of it is chance."""
-        if not self.ours.steps:
-            return frozenset()
         norms = self.ours.steps[0].line["gradient_norms"]
         whole = math.hypot(*(value or 0.0 for value in norms.values()))
         return frozenset(n for n, v in norms.items() if v and v <= _NOISE * whole)
@@ -132,10 +134,15 @@ class Pairing:
         return found
 
     def _all(self) -> Iterator[Measure]:
+        """Every measure: initial weights and settings, then each step in order."""
         for name, other in self.variables.pairs.items():
             if self.ours.variables[name]["kind"] != "counter":
                 a, b = self._initial[0][name], self._initial[1][other]
                 yield self._measure("initial weights", 1, name, _apart(a, b))
+        # The number of an epsilon depends on where it is added.
+        for name, a, b in self.settings():
+            if name != "epsilon":
+                yield self._exact(name, 1, a, b)
         for ours, theirs in self.steps:
             yield from self._data(ours, theirs)
             yield from self._forward(ours, theirs)
@@ -144,6 +151,16 @@ class Pairing:
 
     def _measure(self, layer: str, step: int, name: str, difference: float) -> Measure:
         return Measure(layer, step, name, difference, self.tolerance(layer, step))
+
+    def _exact(self, name: str, step: int, a: float, b: float) -> Measure:
+        """A number of the optimizer, which is the same without rounding."""
+        exact = self._loss_tolerance * LAYERS["initial weights"]
+        return Measure("update", step, name, _part(a, b, abs(a)), exact)
+
+    def settings(self) -> Iterator[tuple[str, float, float]]:
+        """The numbers that the optimizers of both are set to."""
+        mine, other = (_settings(each) for each in (self.ours, self.theirs))
+        yield from ((name, mine[name], other[name]) for name in mine if name in other)
 
     def _data(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
         mine, others = ours.arrays("batch"), theirs.arrays("batch")
@@ -161,6 +178,7 @@ class Pairing:
         yield self._measure("forward", ours.number, "loss", _part(mine, other, size))
 
     def _gradients(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+        """How far the gradients of a step are apart, by whole arrays or by norms."""
         mine, other = ours.line["gradient_norms"], theirs.line["gradient_norms"]
         whole = [ours.arrays("gradients"), theirs.arrays("gradients")]
         floor = 1e-3 * math.hypot(*(value or 0.0 for value in mine.values()))
@@ -183,9 +201,7 @@ class Pairing:
         step = ours.number
         rates = ours.learning_rate, theirs.learning_rate
         if None not in rates:
-            a, b = (_nan(rate) for rate in rates)
-            exact = self._loss_tolerance * LAYERS["initial weights"]
-            yield Measure("update", step, "learning_rate", _part(a, b, abs(a)), exact)
+            yield self._exact("learning_rate", step, *map(_nan, rates))
         moved = [self._moved(place, each) for place, each in enumerate((ours, theirs))]
         mine, other = ours.line["change_norms"], theirs.line["change_norms"]
         chance = 0.0
@@ -223,8 +239,6 @@ class Pairing:
 
     def why_not(self, layer: str) -> str:
         """Why nothing of a layer could be compared."""
-        if not self.steps:
-            return "one of the two has no steps"
         parts: dict[str, Callable[[Recording], Any]] = {
             "data": lambda r: r.steps[0].line["batch"],
             "forward": lambda r: r.steps[0].loss is not None,
@@ -240,6 +254,17 @@ class Pairing:
             return "no name of one belongs to a name of the other"
         return f"not recorded in the {' and the '.join(lacking)}"
 
+    def alone(self) -> dict[str, list[str]]:
+        """The weights that one of the two has, and the other has not."""
+        parts = (
+            ("reference", self.ours, self.variables.unmatched),
+            ("port", self.theirs, self.variables.unmatched_port),
+        )
+        return {
+            who: [name for name in left if name in recording.shapes("weight")]
+            for who, recording, left in parts
+        }
+
     def notes(self) -> Iterator[str]:
         """What is to be known beside the differences."""
         counts = len(self.ours.steps), len(self.theirs.steps)
@@ -253,14 +278,33 @@ class Pairing:
         for who, recording in (("reference", self.ours), ("port", self.theirs)):
             if found := recording.header.get("random_ops"):
                 yield f"the {who} draws random numbers in its step: {', '.join(found)}"
+        if all(alone := self.alone().values()):
+            ours, theirs = (", ".join(names) for names in alone)
+            yield (
+                f"not compared, since no name or shape tells a partner: {ours} of the "
+                f"reference, {theirs} of the port; `names` does"
+            )
         left = [n for n in self.batch.unmatched if self.batch.pairs]
         if left:
             yield f"parts of the batch that the port does not have: {', '.join(left)}"
 
 
+def _settings(recording: Recording) -> dict[str, float]:
+    """The numbers of the one optimizer, by their names in Keras."""
+    found = recording.header.get("optimizer") or []
+    if len(found) != 1:
+        return {}
+    is_old = str(found[0].get("class")).endswith("Optimizer")
+    return {
+        _IN_KERAS.get(name, name) if is_old else name: float(value)
+        for name, value in found[0].items()
+        if isinstance(value, (int, float))
+    }
+
+
 def _batch_shapes(recording: Recording) -> dict[str, tuple[int, ...]]:
     """The shapes of the first batch."""
-    batch = recording.steps[0].line["batch"] if recording.steps else {}
+    batch = recording.steps[0].line["batch"]
     return {name: tuple(shape) for name, (shape, _) in batch.items()}
 
 

@@ -74,8 +74,15 @@ class FitStep:
             elif name in weights:
                 kind = "weight"
             else:
-                kind = "state" if _MOVING.search(name) else "other"
+                kind = "state" if self._is_state(variable) else "other"
             yield name, kind, variable
+
+    def _is_state(self, variable: Any) -> bool:
+        """Whether it is a weight that is not trained: a moving average, or frozen."""
+        if not self._is_eager:
+            return _MOVING.search(variable.op.name) is not None
+        of_model = self._graph.handles.get(variable.op.name)
+        return of_model is not None and bool(of_model.is_weight)
 
     def facts(self) -> dict[str, Any]:
         """What `recording.json` says of the model."""
@@ -127,7 +134,8 @@ def _steps_per_call(model: Any) -> int:
 
 
 def _optimizer(optimizer: Any) -> dict[str, Any]:
-    """The class and the numbers of a Keras optimizer."""
+    """The class and the numbers of a Keras optimizer, also of one that is scaled."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     config = optimizer.get_config()
     numbers = {k: v for k, v in config.items() if isinstance(v, float)}
     numbers.pop("learning_rate", None)

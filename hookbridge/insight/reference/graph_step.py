@@ -24,6 +24,7 @@ v1 = tf.compat.v1
 
 # Ops that hand out a batch.
 _SOURCES = ("IteratorGetNext", "QueueDequeue", "ReaderRead", "Unstage")
+_DECODERS = ("DeserializeSparse", "RaggedTensorFromVariant")
 _RANDOM = re.compile(r"Random|Multinomial|Dropout")
 
 
@@ -118,11 +119,13 @@ class GraphStep:
         return sorted(op.name for op in ops if _RANDOM.search(op.type))
 
     def _batch(self, ops: Any, fed: Collection[str]) -> Iterator[tuple[str, Any]]:
+        """The tensors of the batch of a step: what is fed, and what sources give."""
         tensors = [self._graph.get_tensor_by_name(name) for name in sorted(fed)]
         for op in sorted(ops, key=lambda op: str(op.name)):
             # One in a branch of a conditional may have no value.
             is_fed = op.type.startswith("Placeholder") and not op.control_inputs
-            if is_fed or op.type.startswith(_SOURCES):
+            # A data set's sparse and ragged values are decoded by other ops.
+            if is_fed or op.type.startswith(_SOURCES) or op.type in _DECODERS:
                 tensors += op.outputs
         for tensor in tensors:
             if tensor.dtype.base_dtype not in (tf.resource, tf.variant):

@@ -10,7 +10,7 @@ from typing import Any
 
 from hookbridge.insight.reference.comparison import Comparison, described
 from hookbridge.insight.reference.differences import Layer, status
-from hookbridge.insight.reference.files import Recording
+from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table
 from hookbridge.insight.report.scalars import Points
@@ -26,6 +26,16 @@ def write_page(result: Comparison, file: str | Path) -> None:
 
 
 def _body(result: Comparison) -> Iterator[str]:
+    """The page from top to bottom: verdict, layers, curves, differences, variables."""
+    yield from _verdict(result)
+    yield from _layers(result)
+    yield from _curves(result)
+    yield from _differences(result)
+    yield from _variables(result)
+
+
+def _verdict(result: Comparison) -> Iterator[str]:
+    """The first difference, what may have made it, and what was not compared."""
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:
@@ -33,6 +43,10 @@ def _body(result: Comparison) -> Iterator[str]:
     yield f"<p><b>{html.escape(verdict)}</b></p>"
     lines = [*(f"suspect: {each}" for each in result.suspects), *result.notes]
     yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def _layers(result: Comparison) -> Iterator[str]:
+    """A row for each layer with its largest difference."""
     rows = [
         [
             each.name,
@@ -42,6 +56,10 @@ def _body(result: Comparison) -> Iterator[str]:
         for each in result.layers
     ]
     yield table(rows, ["layer", "", "largest difference"])
+
+
+def _curves(result: Comparison) -> Iterator[str]:
+    """Loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
     yield '<div class="charts">'
     for key in ("loss", "learning_rate"):
@@ -50,6 +68,10 @@ def _body(result: Comparison) -> Iterator[str]:
         if any(series.values()):
             yield charts.chart(key, series, "by step")
     yield "</div>"
+
+
+def _differences(result: Comparison) -> Iterator[str]:
+    """The largest difference of each step, layer by layer."""
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
     yield "<p>Of each step the largest, as a power of ten of the tolerance: above 0 it"
     yield " is a difference.</p>"
@@ -60,6 +82,10 @@ def _body(result: Comparison) -> Iterator[str]:
             "log10(difference / tolerance)", {n: drawn[n] for n in _DRAWN}
         )
     yield "</div>"
+
+
+def _variables(result: Comparison) -> Iterator[str]:
+    """Which variables were compared with each other, and which with none."""
     pairs = [[name, other] for name, other in result.matching.pairs.items()]
     pairs += [[name, "(nothing)"] for name in result.matching.unmatched]
     pairs += [["(nothing)", name] for name in result.matching.unmatched_port]

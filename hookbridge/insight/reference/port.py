@@ -11,7 +11,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import amount, positive, shown, string_mapping
-from hookbridge.insight.reference.files import Writer
+from hookbridge.insight.reference.recording_files import Writer
 
 
 def recording(

@@ -14,9 +14,9 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import amount, path, positive, shown
-from hookbridge.insight.reference.files import Writer, new_folder
 from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
 from hookbridge.insight.reference.graph_step import GraphStep
+from hookbridge.insight.reference.recording_files import Writer, new_folder
 
 v1 = tf.compat.v1
 
@@ -159,6 +159,9 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         }
         line["metrics"] = {n: float(np.mean(v)) for n, v in results["metrics"].items()}
         of_rows = {n: after[n].shape for n in results["gradients"] if n in after}
+        rows = [name for name, parts in results["gradients"].items() if len(parts) > 1]
+        if rows:
+            line["of_rows"] = rows
         gradients = {
             name: _dense(parts, of_rows.get(name))
             for name, parts in results["gradients"].items()

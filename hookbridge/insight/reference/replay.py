@@ -7,8 +7,8 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.nearest_names import nearest
-from hookbridge.insight.reference.files import Recording
-from hookbridge.insight.reference.matching import Matching, match
+from hookbridge.insight.reference.recording_files import Recording
+from hookbridge.insight.reference.variable_matching import Matching, match
 
 
 def replay(directory: Any) -> Replay:
@@ -90,23 +90,27 @@ class Replay:
         return checkpoints.restore(model, str(folder), **options)
 
     def dataset(
-        self, x: str | Sequence[str] = "x", y: str | Sequence[str] | None = "y"
+        self,
+        x: str | Sequence[str] = "x",
+        y: str | Sequence[str] | None = "y",
+        sample_weight: str | None = None,
     ) -> Any:
         """The batches as a `tf.data.Dataset` for `fit`, in order.
 
         Args:
           x: the name of the input in a batch, or a list of names for several inputs.
           y: the name of the labels, or a list; None for none.
+          sample_weight: the name of the weights of examples; None for none.
 
         Returns:
-          A dataset of `(x, y)`, or of `x` alone.
+          A dataset of `(x, y)`, of `x` alone, or of `(x, y, sample_weight)`.
 
         Raises:
           errors.InvalidArgumentError: a batch has no such name.
         """
         import tensorflow as tf
 
-        parts = [x] if y is None else [x, y]
+        parts = [each for each in (x, y, sample_weight) if each is not None]
         batches = [tuple(_pick(b, each) for each in parts) for b in self.batches]
 
         def spec(*arrays: Any) -> Any:
@@ -117,7 +121,7 @@ class Replay:
             return tf.TensorSpec(shape, arrays[0].dtype)
 
         signature = tf.nest.map_structure(spec, *batches)
-        if y is None:
+        if len(parts) == 1:
             batches, signature = [batch for (batch,) in batches], signature[0]
         data = tf.data.Dataset.from_generator(
             lambda: iter(batches), output_signature=signature

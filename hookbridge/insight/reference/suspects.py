@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.insight.reference.differences import Measure, Pairing
-from hookbridge.insight.reference.files import norm
-
-# Names of one setting in TF1 and in Keras.
-_SAME = {"beta1": "beta_1", "beta2": "beta_2", "decay": "rho"}
+from hookbridge.insight.reference.recording_files import norm
 
 
 def suspects_of(pairing: Pairing, first: Measure) -> list[str]:
@@ -33,6 +30,7 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made two batches differ."""
     mine = pairing.ours.steps[first.step - 1].arrays("batch")
     other = pairing.theirs.steps[first.step - 1].arrays("batch")
     a = mine[first.name]
@@ -45,7 +43,7 @@ def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
         if _close(np.sort(a, axis=0), np.sort(b, axis=0)):
             yield "the same examples in another order: shuffled, or read otherwise"
         for shift in (1, -1):
-            if _close(a[1:-1], np.roll(b, shift, axis=0)[1:-1]):
+            if len(a) > 3 and _close(a[1:-1], np.roll(b, shift, axis=0)[1:-1]):
                 yield f"shifted by one example: `{first.name}` is not that of its row"
             if _close(a, b + shift):
                 yield f"`{first.name}` is {shift:+d} off: counted from 0 or from 1"
@@ -74,6 +72,8 @@ def _initial(pairing: Pairing, first: Measure) -> Iterator[str]:
 
 
 def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made two losses or outputs differ."""
+    yield from _left_out(pairing)
     steps = pairing.ours.steps[first.step - 1], pairing.theirs.steps[first.step - 1]
     mine, other = steps[0].loss or math.nan, steps[1].loss or math.nan
     ratio = other / mine if mine else math.nan
@@ -85,9 +85,12 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
     squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)
     if first.step == 1 and squares:
         rate = 2 * (mine - other) / squares
-        if rate and _is_round(abs(rate)):
+        if rate and _is_round(abs(rate)) and _explains(pairing, rate):
             who = "port" if rate > 0 else "reference"
-            yield f"no l2 in the loss of the {who}: {abs(rate):.2g} / 2 times squares"
+            yield (
+                f"no l2 in the loss of the {who}, or less: {abs(rate):.2g} / 2 times "
+                "the squares"
+            )
     drawn = [
         who
         for who, each in (("reference", pairing.ours), ("port", pairing.theirs))
@@ -96,8 +99,30 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
     if drawn:
         yield f"dropout: the {' and the '.join(drawn)} draws random numbers"
     yield "dropout left on, or off, in one of the two"
+    yield "a layer: its activation, padding or epsilon; BatchNormalization not training"
     yield "a term of the loss: l2 by the optimizer, label smoothing, weights, a mask"
-    yield "BatchNormalization in the mode of inference, another activation or epsilon"
+    if abs(ratio - 1) < 0.02:
+        yield "numbers of another type: mixed precision in one of the two"
+
+
+def _left_out(pairing: Pairing) -> Iterator[str]:
+    """Weights and parts of the batch that one of the two does not have."""
+    for who, names in pairing.alone().items():
+        if names:
+            yield f"{', '.join(names)}: in the {who} alone, a layer or a bias"
+    if pairing.batch.pairs and pairing.batch.unmatched:
+        yield f"the port does not get `{'`, `'.join(pairing.batch.unmatched)}`"
+
+
+def _explains(pairing: Pairing, l2: float) -> bool:
+    """Whether first gradients, where they are recorded, differ by that much l2."""
+    parts = [r.steps[0].arrays("gradients") for r in (pairing.ours, pairing.theirs)]
+    pairs = pairing.variables.pairs
+    return all(
+        np.allclose(parts[0][n] - parts[1][pairs[n]], l2 * value, 0.1, 0.02 * abs(l2))
+        for n, value in pairing.ours.initial.items()
+        if value.ndim > 1 and n in parts[0] and pairs.get(n) in parts[1]
+    )
 
 
 def _is_round(number: float) -> bool:
@@ -113,12 +138,16 @@ def _weights(pairing: Pairing) -> list[str]:
 def _gradients(pairing: Pairing, first: Measure) -> Iterator[str]:
     ratio = _ratio(_norms(pairing, first.step, "gradient_norms", "weight"))
     if ratio is not None:
-        yield f"all gradients are {ratio:.4g} times as large: a sum for a mean"
+        yield (
+            f"all gradients are {ratio:.4g} times as large: a sum for a mean, over "
+            "examples or over replicas"
+        )
     yield "l2 in the loss of one and in the optimizer of the other"
     yield "a part that is stopped, or trained, in one of the two; clipping before it"
 
 
 def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made the same gradients move variables differently."""
     step = first.step - 1
     steps = pairing.ours.steps[step], pairing.theirs.steps[step]
     if first.name == "learning_rate":
@@ -127,8 +156,12 @@ def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
         if step:
             yield "a schedule by epoch for one by step, or another count of its steps"
         return
-    for name, a, b in settings(pairing):
-        yield f"{name} is {a} in the reference and {b} in the port"
+    for name, a, b in pairing.settings():
+        if not math.isclose(a, b, rel_tol=1e-6):
+            yield f"{name} is {a:.6g} in the reference and {b:.6g} in the port"
+    if first.name not in pairing.variables.pairs:
+        return
+    yield from _of_variable(pairing, first)
     pairs = _norms(pairing, first.step, "change_norms", "weight")
     ratio = _ratio(pairs)
     if ratio is not None:
@@ -144,22 +177,23 @@ def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
     yield "an optimizer's setting: Adam's epsilon, momentum, Nesterov, its own slots"
 
 
-def settings(pairing: Pairing) -> Iterator[tuple[str, Any, Any]]:
-    """The settings of the optimizers that both have and that differ."""
-    headers = [
-        each.header.get("optimizer") or [{}] for each in (pairing.ours, pairing.theirs)
-    ]
-    if any(len(each) != 1 for each in headers):
-        return
-    mine, other = ({_SAME.get(k, k): v for k, v in one.items()} for (one,) in headers)
-    for name in mine:
-        if name == "class" or name not in other:
-            continue
-        if not math.isclose(mine[name], other[name], rel_tol=1e-6):
-            yield name, f"{mine[name]:.6g}", f"{other[name]:.6g}"
+def _of_variable(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What concerns one variable, whatever the optimizer does to the others."""
+    names = first.name, pairing.variables.pairs[first.name]
+    lines = [each.steps[first.step - 1].line for each in (pairing.ours, pairing.theirs)]
+    moves = [line["change_norms"][n] for line, n in zip(lines, names, strict=True)]
+    for who, move in zip(("reference", "port"), moves, strict=True):
+        if not move and any(moves):
+            yield f"`{first.name}` does not move in the {who}: frozen, or left out"
+    if any(n in line.get("of_rows", ()) for line, n in zip(lines, names, strict=True)):
+        yield (
+            "rows that a batch has twice: TensorFlow 1 and Keras 2 add up their "
+            "gradients before Adam squares them, Keras 3 squares each of them"
+        )
 
 
 def _state(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What may have made other state than the weights differ."""
     kind = pairing.ours.variables[first.name]["kind"]
     if kind == "counter":
         yield "the global step counts something else: two updates, or epochs"

@@ -36,7 +36,7 @@ class GuestFacts:
     delivered: list[str]
 
 
-class Event(NamedTuple):
+class EventCall(NamedTuple):
     """One event: the guest's place, the event's name and number, when it began."""
 
     guest: int
@@ -58,7 +58,7 @@ class Account:
     facts: Mapping[str, float]
     guests: Mapping[str, GuestFacts]
     started: float
-    calls: Sequence[Event]
+    calls: Sequence[EventCall]
     profile: Mapping[str, Any]
 
     def events(self, guest: str) -> list[tuple[str, int | None]]:
@@ -84,12 +84,12 @@ def accounts(directory: str | Path) -> list[Account]:
     for file in sorted((Path(directory) / _FOLDER).glob("*.json")):
         held = json.loads(file.read_text(encoding="utf-8"))
         held["guests"] = {k: GuestFacts(**v) for k, v in held["guests"].items()}
-        held["calls"] = [Event(*each) for each in held["calls"]]
+        held["calls"] = [EventCall(*each) for each in held["calls"]]
         result.append(Account(**held))
     return sorted(result, key=lambda each: not each.is_chief)
 
 
-class Recorder:
+class AccountRecorder:
     """Follows guests from now on until `account`."""
 
     def __init__(self, guests: Any) -> None:
@@ -120,7 +120,7 @@ class Recorder:
             {name: _facts(guest) for name, guest in self._guests.items()},
             self._started,
             [
-                Event(places[r.guest], r.event, r.number, round(r.secs, 5))
+                EventCall(places[r.guest], r.event, r.number, round(r.secs, 5))
                 for r in self._log
             ],
             self._profile.timings.as_dict(),

@@ -63,6 +63,7 @@ def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
 
 
 def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
+    """The axes of a chart, its lines, and dots that show their numbers."""
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     low, high = min(ys), max(ys)

@@ -6,7 +6,7 @@ import html
 import itertools
 from collections.abc import Iterator, Sequence
 
-from hookbridge.insight.report.account import Account, Event
+from hookbridge.insight.report.account import Account, EventCall
 from hookbridge.insight.report.charts import drawing, text, ticks
 from hookbridge.insight.report.story import Column, Item, columns_of, story
 
@@ -96,6 +96,7 @@ def timeline(account: Account, starts: float, ends: float) -> str:
 def _parts(
     account: Account, starts: float, span: float, height: float
 ) -> Iterator[str]:
+    """The time axis, and a lane with the events of each guest."""
     scale = (_WIDTH - _LABEL - _RIGHT) / span
     zero = _LABEL + (account.started - starts) * scale
     for secs in ticks(0, span):
@@ -112,7 +113,7 @@ def _parts(
         yield "</g>"
 
 
-def _marks(places: Sequence[tuple[float, Event]], y: float) -> Iterator[str]:
+def _marks(places: Sequence[tuple[float, EventCall]], y: float) -> Iterator[str]:
     """Epochs in the back, then bands of steps, then the other events."""
     begins: dict[int | None, float] = {}
     pixels: set[int] = set()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hookbridge.ground.arguments import writable
-from hookbridge.insight.report.account import Recorder, accounts
+from hookbridge.insight.report.account import AccountRecorder, accounts
 from hookbridge.insight.report.run_report import Run, RunReport, write_html
 
 
@@ -45,7 +45,7 @@ def record(
       errors.UnwritableError: the directory cannot be written.
     """
     folder = Path(writable(directory, name="directory"))
-    recorder, began = Recorder(guests), time.monotonic()
+    recorder, began = AccountRecorder(guests), time.monotonic()
     try:
         yield folder / "report.html"
     finally:

@@ -60,6 +60,7 @@ def as_html(report: RunReport) -> str:
 
 
 def _body(report: RunReport) -> Iterator[str]:
+    """The page from top to bottom: facts, curves, events, costs, settings, versions."""
     yield f"<p>{html.escape(report.summary)}</p>"
     names = dict.fromkeys(name for run in report.runs for name in run.facts)
     facts = [[name, *(r.facts.get(name, "") for r in report.runs)] for name in names]
@@ -67,25 +68,30 @@ def _body(report: RunReport) -> Iterator[str]:
     yield from _curves(report.runs)
     recorded = [run for run in report.runs if run.accounts]
     if recorded:
-        yield _heading("Who is called when", "order") + event_pictures.ORDER_LEGEND
-        for run in recorded:
-            for account in run.accounts:
-                yield _subheading(run, account.process)
-                yield event_pictures.order_picture(account)
-        yield _heading("Over time", "timelines") + event_pictures.TIMELINE_LEGEND
-        for run in recorded:
-            yield from _timelines(run)
-        yield _heading("How often", "events")
-        yield table(list(event_rows(recorded)), event_header(recorded), numbers_from=2)
-        yield _heading("What each guest cost", "costs")
-        for run in recorded:
-            yield f"<p>{html.escape(cost_summary(run))}</p>"
-        yield table(list(cost_rows(recorded)), COSTS_HEADER, numbers_from=3)
+        yield from _guests(recorded)
     versions = compat.installed_versions()
     for title, pairs in (("Settings", report.settings), ("Versions", versions)):
         if pairs:
             yield _heading(title, title.lower())
             yield table(list(pairs.items()))
+
+
+def _guests(recorded: Sequence[Run]) -> Iterator[str]:
+    """When and how often guests were called, and what each of them cost."""
+    yield _heading("Who is called when", "order") + event_pictures.ORDER_LEGEND
+    for run in recorded:
+        for account in run.accounts:
+            yield _subheading(run, account.process)
+            yield event_pictures.order_picture(account)
+    yield _heading("Over time", "timelines") + event_pictures.TIMELINE_LEGEND
+    for run in recorded:
+        yield from _timelines(run)
+    yield _heading("How often", "events")
+    yield table(list(event_rows(recorded)), event_header(recorded), numbers_from=2)
+    yield _heading("What each guest cost", "costs")
+    for run in recorded:
+        yield f"<p>{html.escape(cost_summary(run))}</p>"
+    yield table(list(cost_rows(recorded)), COSTS_HEADER, numbers_from=3)
 
 
 def _heading(title: str, anchor: str) -> str:
@@ -97,6 +103,7 @@ def _subheading(run: Run, process: str) -> str:
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[str]:
+    """A chart of each curve; those with the same values are drawn once."""
     by_run = {run.name: read_curves(run.directory) for run in runs}
     names = list(dict.fromkeys(name for curves in by_run.values() for name in curves))
     if not names:

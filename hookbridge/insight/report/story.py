@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hookbridge.insight.report.account import Event
+from hookbridge.insight.report.account import EventCall
 
 # Given to each guest before anything else; their order between guests means nothing.
 _SETTERS = ("set_model", "set_params")
@@ -32,7 +32,7 @@ class Repeated:
 Item = Column | Repeated
 
 
-def story(events: Sequence[Event]) -> list[Item]:
+def story(events: Sequence[EventCall]) -> list[Item]:
     """The events of a process in order.
 
     Items that come several times in a row become one `Repeated`: first steps, then
@@ -55,7 +55,7 @@ def _event(item: Item, place: int) -> str:
     return item.event if isinstance(item, Column) else _event(item.items[place], place)
 
 
-def _columns(events: Sequence[Event]) -> Iterator[Column]:
+def _columns(events: Sequence[EventCall]) -> Iterator[Column]:
     """Calls of the same event to one guest after the other become one column."""
     event, guests = "", frozenset[int]()
     for call in _setters_sorted(events):
@@ -68,7 +68,7 @@ def _columns(events: Sequence[Event]) -> Iterator[Column]:
         yield Column(event, guests)
 
 
-def _setters_sorted(events: Sequence[Event]) -> Iterator[Event]:
+def _setters_sorted(events: Sequence[EventCall]) -> Iterator[EventCall]:
     for is_setter, group in itertools.groupby(events, lambda e: e.name in _SETTERS):
         calls = list(group)
         yield from sorted(calls, key=lambda e: e.name) if is_setter else calls

@@ -16,7 +16,7 @@ from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.protocols import RunContext, RunValues
 from hookbridge.ground.tf_config import ClusterConfig
-from hookbridge.insight.report.account import Recorder
+from hookbridge.insight.report.account import AccountRecorder
 from hookbridge.insight.report.run_report import write_html
 from hookbridge.jobs.loops.tasks.signals import on_sigterm
 from hookbridge.jobs.loops.tasks.task_checks import trainers
@@ -87,7 +87,7 @@ class TrainingJob:
         steps_per_epoch = self._steps_per_epoch()
         last_step = settings.last_step(steps_per_epoch)
         guests = part.definition.guests(TRAIN)
-        recorder = Recorder(guests) if settings.report else None
+        recorder = AccountRecorder(guests) if settings.report else None
         before = part.global_step()
         step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
@@ -120,7 +120,7 @@ class TrainingJob:
             )
         return steps
 
-    def _save_account(self, recorder: Recorder, facts: dict[str, float]) -> None:
+    def _save_account(self, recorder: AccountRecorder, facts: dict[str, float]) -> None:
         """Writes what the guests saw in this process, for the report of the job."""
         config = self._part.config
         process = f"{config.task_type} {config.task_index}"

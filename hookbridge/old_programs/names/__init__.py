@@ -1,7 +1,6 @@
 """What TensorFlow 1 had, what a newer TensorFlow lacks of it, and what stands for that.
 
 Reading order: `target` (the public names of a TensorFlow), `sources` (what an installed
-package lacks), `private_names`, `contrib_names`, `renamed_arguments`, `removed` (what
-other libraries lost), then `resolution` (what becomes of a name). The lists are in
-`data/`.
+package lacks), `contrib_names`, `renamed_arguments`, `removed` (what other libraries
+lost), then `resolution` (what becomes of a name). The lists are in `data/`.
 """

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.private_names import missing
 from hookbridge.old_programs.names.removed import removed, removed_part
-from hookbridge.old_programs.names.sources import names_in
+from hookbridge.old_programs.names.sources import missing_private, names_in
 from hookbridge.old_programs.names.target import (
     Target,
     had_in_tf1,
@@ -242,7 +241,7 @@ def _resolve_private(name: str, prefix: str, target: Target) -> Resolution | Non
     module, _, last = name.rpartition(".")
     if living := _other_meaning(name, module, last, target):
         return Resolution("V1_NAME", living)
-    lost, in_module, is_certain = missing(name, target)
+    lost, in_module, is_certain = missing_private(name, target)
     last = lost if lost and in_module else last
     living = next(filter(target.has, _public_places(name, last)), "")
     if not lost:

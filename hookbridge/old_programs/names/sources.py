@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hookbridge.ground import compat
+from hookbridge.old_programs.names.target import Target
+
 # A module with one of these may have names that its text does not show.
 _OPAQUE = re.compile(
     r"^[ \t]*(?:def )?__getattr__\b|__getattr__,|\bsys\.modules\[|\bglobals\(\)[.\[]"
@@ -99,6 +102,16 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
     if there or not is_module or text is None:
         return there
     return None if text.adds_modules else False
+
+
+def missing_private(name: str, target: Target) -> Missing:
+    """What the target lacks of a private name below `tensorflow`, as far as is known.
+
+    No list of private names is kept: for another target than the installed TensorFlow
+    nothing is known.
+    """
+    installed = ".".join(map(str, compat.installed_tf_version()))
+    return missing(name) if target.version == installed else _UNKNOWN
 
 
 @functools.cache

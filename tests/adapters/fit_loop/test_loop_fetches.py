@@ -8,7 +8,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import hook_of, run_loop
+from hook_fetching import Fetch, hook_of, run_loop
 
 import hookbridge as hb
 
@@ -158,3 +158,33 @@ def test_a_scheduled_rate_outside_a_step_is_that_of_the_next_step(
     assert of_fit.seen == pytest.approx(
         [0.1, 0.1, 0.05, 0.05, 0.025, 0.025, 0.0125, 0.0125, 0.00625, 0.00625]
     )
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_the_batch_has_the_same_names_in_each_loop(keras: Any, eagerly: bool) -> None:
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=eagerly)
+    x = np.arange(32, dtype="float32").reshape(8, 4)
+    y, weights = x[:, :1], x[:, 1]
+    for loop, data, names in (
+        ("fit", (x, y, weights), ("x", "y", "sample_weight")),
+        ("evaluate", (x, y), ("x", "y")),
+        ("predict", (x,), ("x",)),
+    ):
+        hook = Fetch(*(f"batch/{name}:0" for name in names))
+        options: Any = {"sample_weight": weights} if loop == "fit" else {}
+        run_loop(model, hook, loop=loop, data=data[:2], **options)
+        for value, expected in zip(hook.seen[0], data, strict=True):
+            np.testing.assert_array_equal(value, expected)
+
+
+def test_the_inputs_of_a_batch_have_names(keras: Any) -> None:
+    first, second = (keras.layers.Input((2,), name=name) for name in "ab")
+    output = keras.layers.Dense(1)(keras.layers.concatenate([first, second]))
+    model = keras.Model([first, second], output)
+    model.compile("sgd", "mse")
+    x, y = np.ones((8, 2), "float32"), np.ones((8, 1), "float32")
+    for data, names in (([x, 2 * x], "01"), ({"a": x, "b": 2 * x}, "ab")):
+        hook = Fetch(*(f"batch/x/{name}:0" for name in names))
+        run_loop(model, hook, data=(data, y))
+        np.testing.assert_array_equal(hook.seen[0], [x, 2 * x])

@@ -119,3 +119,49 @@ def test_a_feed_of_a_variable_is_refused(keras: Any) -> None:
     with pytest.raises(errors.LiveSessionError, match=r"`out/bias:0`, .*variable.load"):
         run_loop(model, feed)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+@pytest.mark.parametrize(
+    ("loop", "name"),
+    [
+        ("fit", "mae:0"),
+        ("fit", "unread:0"),
+        ("evaluate", "learning_rate:0"),
+        ("predict", "learning_rate:0"),
+        ("session", "learning_rate:0"),
+    ],
+)
+def test_a_feed_that_nothing_in_the_step_reads(
+    keras2: Any, loop: str, name: str
+) -> None:
+    """It changes nothing, as in a session whose fetches do not read the tensor."""
+
+    def step(model: Any, x: Any, y: Any) -> Any:
+        tf.reduce_sum(x, name="unread")
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        variables = model.trainable_variables
+        pairs = zip(tape.gradient(loss, variables), variables, strict=True)
+        model.optimizer.apply_gradients(pairs)
+        return {"loss": loss}
+
+    def before_run(self: Any, context: Any) -> Any:
+        return train.SessionRunArgs(None, {name: 0.0})
+
+    def results(*guests: Any) -> Any:
+        if loop == "session":
+            with tf.Graph().as_default():
+                tf.constant(0.5, name="learning_rate")
+                weight = v1.get_variable("w", initializer=2.0)
+                with train.MonitoredSession(hooks=guests) as running:
+                    return [running.run(weight)]
+        keras2.utils.set_random_seed(0)
+        own = name == "unread:0"
+        model = with_step(keras2, step, "sgd") if own else sequential(keras2)
+        made = run_loop(model, *guests, loop=loop)
+        return model.get_weights() if loop == "fit" else made
+
+    for with_feed, without in zip(
+        results(hook_of(before_run=before_run)), results(), strict=True
+    ):
+        np.testing.assert_array_equal(with_feed, without)

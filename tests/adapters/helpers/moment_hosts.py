@@ -137,7 +137,7 @@ def setter(keras: Any, ending: Ending = LAST) -> Any:
 
 def _value(keras: Any, rate: Any) -> float:
     if tf.executing_eagerly():
-        return float(np.asarray(rate))
+        return float(rate.numpy())
     return float(keras.backend.get_value(rate))
 
 
@@ -221,7 +221,6 @@ def estimator(
 
 def compiled(keras: Any) -> Any:
     """A model that learns nothing, so that its weight is what callbacks set."""
-    keras.backend.clear_session()
     dense = keras.layers.Dense(
         1, use_bias=False, kernel_initializer="ones", name="dense"
     )
@@ -236,11 +235,10 @@ def compiled(keras: Any) -> Any:
 X, Y = np.zeros([LENGTH, 1], "float32"), np.zeros([LENGTH, 1], "float32")
 
 
-def _in_fit(
-    keras: Any, folder: str, ending: Ending, callback: Any, model: Any = None
-) -> Any:
+def _in_fit(keras: Any, folder: str, ending: Ending, callback: Any) -> Any:
     """A model with the newest checkpoint, its epoch and its list of guests."""
-    model, epoch = model or compiled(keras), 0
+    keras.backend.clear_session()
+    model, epoch = compiled(keras), 0
     if tf.train.latest_checkpoint(folder):
         epoch = hb.checkpoints.restore(model, folder).epoch or 0
     saver = v1.train.CheckpointSaverHook(folder, save_steps=ending.save_steps)
@@ -256,9 +254,8 @@ def fit(
     callback: Any,
     folder: str,
     ending: Ending,
-    model: Any = None,
 ) -> None:
-    model, epoch, guests = _in_fit(keras, folder, ending, callback, model)
+    model, epoch, guests = _in_fit(keras, folder, ending, callback)
     data: dict[str, Any] = {"x": X, "y": Y, "batch_size": 1}
     if ending.how == "data":
         pair = tf.data.Dataset.from_tensors((X[:1], Y[:1]))

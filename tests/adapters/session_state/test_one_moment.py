@@ -14,12 +14,16 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+import tensorflow as tf
 from callback_recorder import callback_of
 from hypothesis import strategies as st
 from moment_hosts import EPOCHS, HOSTS, LAST, LENGTH, RATE, Ending, left_by, weight_in
 
+import hookbridge as hb
+
 ONE_KERAS = True
 
+v1: Any = tf.compat.v1
 ENDS = ("hook", "later hook", "error", "killed", "sigterm")
 _PHASE = hypothesis.Phase
 FEW = hypothesis.settings(
@@ -113,3 +117,34 @@ def test_what_the_end_of_training_sets(
     assert (weight_in(str(tmp_path)) == 9.0) is not is_early
     if host != "session":  # that of a session is closed
         assert callback.model.get_weights()[0] == 9.0
+
+
+def test_momentum_that_a_callback_sets(keras: Any, tmp_path: Path) -> None:
+    """What it has gathered is a variable and kept; the factor is none and is not."""
+
+    def compiled() -> Any:
+        dense = keras.layers.Dense(1, use_bias=False, name="dense")
+        model = keras.Sequential([keras.Input((1,)), dense])
+        model.compile(keras.optimizers.SGD(RATE, momentum=0.5), "mse")
+        return model
+
+    def set_both(self: Any, epoch: int, logs: Any = None) -> None:
+        self.model.optimizer.momentum = 0.25
+        slots_of(self.model)[0].assign([[3.0]])
+
+    saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    guests = [saver, callback_of(keras, on_epoch_end=set_both)]
+    zeros = np.zeros([LENGTH, 1], "float32")
+    compiled().fit(
+        zeros, zeros, batch_size=1, verbose=0, callbacks=hb.as_callbacks(guests)
+    )
+    restored = compiled()
+    hb.checkpoints.restore(restored, str(tmp_path))
+    assert float(np.sum(slots_of(restored)[0])) == 3.0
+    assert restored.optimizer.momentum == 0.5
+
+
+def slots_of(model: Any) -> list[Any]:
+    """The variables of an optimizer that have the shape of the weight."""
+    every = model.optimizer.variables
+    return [v for v in (every() if callable(every) else every) if v.shape == (1, 1)]

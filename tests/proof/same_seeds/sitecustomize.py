@@ -1,21 +1,23 @@
-"""Runs with the same seeds in each version of TensorFlow, and writes the losses.
+"""Runs with the same seeds in each version of TensorFlow, and records a training.
 
 Python imports this file by itself if its folder is on PYTHONPATH. The seed of an
 operation depends on its name scope, not on the count of operations before it, which
-differs between versions. The losses that an Estimator checks for NaN go into the file
-PROOF_LOSSES; training stops after PROOF_STEPS of them. Python 3.7 has to read it.
+differs between versions. With PROOF_RECORDING the first training of an Estimator is
+recorded in this folder, without hookbridge, by what it checks for NaN, and stops after
+PROOF_STEPS steps. Python 3.7 has to read it.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,method-assign,union-attr"
 
 import importlib.abc
 import importlib.util
+import json
 import os
 import random
 import sys
 import zlib
 
-FILE = os.environ["PROOF_LOSSES"]
+FOLDER = os.environ.get("PROOF_RECORDING", "")
 STEPS = int(os.environ["PROOF_STEPS"])
 
 
@@ -29,19 +31,74 @@ def seeds(module):
     module.get_seed = get_seed
 
 
-def losses(module):
-    """`NanTensorHook` that writes the losses, and stops the training."""
-    after_run, count = module.NanTensorHook.after_run, [0]
+class Recording:
+    """The loss and the weights of a training, in the files of a reference run."""
 
-    def writes(self, run_context, run_values):
+    def __init__(self, session):
+        import numpy
+        import tensorflow
+
+        self.numpy = numpy
+        trained = tensorflow.compat.v1.trainable_variables()
+        self.variables = {variable.op.name: variable for variable in trained}
+        self.weights = session.run(self.variables)
+        self.lines = []
+        facts = {
+            name: {"kind": "weight", "shape": value.shape, "dtype": str(value.dtype)}
+            for name, value in self.weights.items()
+        }
+        os.makedirs(os.path.join(FOLDER, "arrays"))
+        self.save(0)
+        with open(os.path.join(FOLDER, "recording.json"), "w") as file:
+            json.dump({"format": 1, "variables": facts}, file)
+
+    def save(self, step):
+        arrays = {"variables/" + name: w for name, w in self.weights.items()}
+        file = os.path.join(FOLDER, "arrays", str(step) + ".npz")
+        self.numpy.savez(file, **arrays)
+
+    def step(self, session, loss):
+        before, self.weights = self.weights, session.run(self.variables)
+        line = {
+            "step": len(self.lines) + 1,
+            "loss": loss,
+            "batch": {},
+            "gradient_norms": {},
+            "applied_norms": {},
+            "norms": {name: self.norm(w) for name, w in self.weights.items()},
+            "change_norms": {
+                name: self.norm(w - before[name]) for name, w in self.weights.items()
+            },
+        }
+        self.lines.append(json.dumps(line) + "\n")
+        if line["step"] in (1, STEPS):
+            self.save(line["step"])
+        with open(os.path.join(FOLDER, "steps.jsonl"), "w") as file:
+            file.writelines(self.lines)
+
+    def norm(self, value):
+        return float(self.numpy.linalg.norm(value))
+
+
+def recorded(module):
+    """`NanTensorHook` that records its training, and stops it."""
+    hook = module.NanTensorHook
+    before_run, after_run = hook.before_run, hook.after_run
+    made = []  # type: ignore[var-annotated]
+
+    def before(self, run_context):
+        if FOLDER and not made:
+            made.append(Recording(run_context.session))
+        return before_run(self, run_context)
+
+    def after(self, run_context, run_values):
         after_run(self, run_context, run_values)
-        with open(FILE, "a") as file:
-            file.write(f"{float(run_values.results)!r}\n")
-        count[0] += 1
-        if count[0] >= STEPS:
+        if made and len(made[0].lines) < STEPS:
+            made[0].step(run_context.session, float(run_values.results))
+        if made and len(made[0].lines) >= STEPS:
             run_context.request_stop()
 
-    module.NanTensorHook.after_run = writes
+    hook.before_run, hook.after_run = before, after
 
 
 def in_order(module):
@@ -65,7 +122,7 @@ CHANGES = {
     "python.data.experimental.ops.interleave_ops": one_order,
     "python.data.ops.dataset_ops": in_order,
     "python.framework.random_seed": seeds,
-    "python.training.basic_session_run_hooks": losses,
+    "python.training.basic_session_run_hooks": recorded,
     "numpy.random": lambda module: module.seed(1),
 }
 

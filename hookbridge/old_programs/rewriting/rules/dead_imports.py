@@ -29,7 +29,7 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     become = _resolution(written, context)
     if become is None:
         return None
-    if id(one.node) in context.module.guarded and _may_fail(written, become, context):
+    if _may_fail(one, become, context):
         return None
     if written in context.place.unused and not become.living:
         return []
@@ -46,9 +46,11 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     return _lines(one.bound, become.living, context) if is_carried else None
 
 
-def _may_fail(written: str, become: Resolution, context: Context) -> bool:
+def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
     """Whether the program has another way when the import fails, which it keeps."""
-    is_contrib = context.meant(written).startswith("tf.contrib")
+    if id(one.node) not in context.module.guarded:
+        return False
+    is_contrib = context.meant(canonical(one.full)).startswith("tf.contrib")
     return is_contrib or become.code == "LOST_NAME"
 
 

@@ -58,21 +58,32 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
-def match(reference: Shapes, port: Shapes, names: Mapping[str, str] | None) -> Matching:
-    """Matches by `names`, then by the rules for names, then by shape and order."""
+def match(
+    reference: Shapes,
+    port: Shapes,
+    names: Mapping[str, str] | None,
+    *,
+    any_order: bool = False,
+) -> Matching:
+    """Matches by `names`, then by the rules for names, then by shape and order.
+
+    With `any_order` also by the same sizes of axes in another order, to name them.
+    """
     pairs = dict(names or {})
     for name, choice in pairs.items():
         _check(name, reference, "recorded variable")
         _check(choice, port, "variable of the port")
-    for ours, theirs in _RULES:
-        left = _by_key(ours, _left(reference, pairs))
-        right = _by_key(theirs, _left(port, pairs.values()))
+    for of_ours, of_theirs in _RULES:
+        left = _by_key(of_ours, _left(reference, pairs))
+        right = _by_key(of_theirs, _left(port, pairs.values()))
         pairs.update({left[key]: right[key] for key in left if key in right})
-    for shape in dict.fromkeys(reference.values()):
-        left_over = [n for n in _left(reference, pairs) if reference[n] == shape]
-        partners = [n for n in _left(port, pairs.values()) if port[n] == shape]
-        if len(left_over) == len(partners):
-            pairs.update(zip(left_over, partners, strict=True))
+    for in_order in (True, False) if any_order else (True,):
+        ours, theirs = _by_shape(reference, in_order), _by_shape(port, in_order)
+        for shape, names_of_shape in ours.items():
+            left_over = _left(names_of_shape, pairs)
+            partners = _left(theirs.get(shape, ()), pairs.values())
+            if len(left_over) == len(partners):
+                pairs.update(zip(left_over, partners, strict=True))
     return Matching(
         {name: pairs[name] for name in reference if name in pairs},
         tuple(_left(reference, pairs)),
@@ -84,6 +95,15 @@ def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
     """The names by what a rule makes of them, without those that it makes equal."""
     keys = [rule(name) for name in names]
     return {k: n for k, n in zip(keys, names, strict=True) if keys.count(k) == 1}
+
+
+def _by_shape(shapes: Shapes, in_order: bool) -> dict[tuple[int, ...], list[str]]:
+    """The names by their shapes, or by the sizes of their axes in any order."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for name, shape in shapes.items():
+        key = shape if in_order else tuple(sorted(shape))
+        found.setdefault(key, []).append(name)
+    return found
 
 
 def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
