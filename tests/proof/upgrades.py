@@ -3,7 +3,7 @@
     python -m tests.proof.upgrades
 
 Each program of tests/run/program_table.py and tests/migrate/splits, and each idiom of
-tests/run/idioms.py as a program of its own, is upgraded and run in four ways. A program
+tests/run/idioms.py as a program of its own, is upgraded and run in five ways. A program
 ends if its exit code is 0. docs/migration.md has the numbers.
 """
 
@@ -31,7 +31,17 @@ from test_split_programs import write  # noqa: E402
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 KINDS = {"programs": [*PROGRAMS, *SPLITS], "idioms": LIVING}
-WAYS = ("tf_upgrade_v2", "tf_upgrade_v2 --mode=SAFETY", "run", "rewrite")
+SAFETY, BY_HAND = "tf_upgrade_v2 --mode=SAFETY", "SAFETY, disable_v2_behavior()"
+WAYS = ("tf_upgrade_v2", SAFETY, BY_HAND, "run", "rewrite")
+# What a person adds who knows that the upgraded program still needs a graph.
+SWITCH = """
+import runpy, sys
+import tensorflow as tf
+tf.compat.v1.disable_v2_behavior()
+sys.path.insert(0, sys.argv[1].rpartition("/")[0])
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -85,6 +95,8 @@ def ends(case: Case, top: Path, plain: ForkServer, launcher: ForkServer) -> bool
         in_place(folder)
     else:
         upgrade(folder, "SAFETY" if "SAFETY" in case.way else "DEFAULT", plain)
+    if case.way == BY_HAND:
+        words = ["-c", SWITCH, *words]
     place = folder.with_name(f"{folder.name} cwd")
     place.mkdir()
     server = launcher if case.way == "run" else plain
