@@ -20,6 +20,7 @@ from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 
+from hookbridge.ground import patching
 from hookbridge.old_programs.reading.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
 from hookbridge.old_programs.run.statements import rewrite
@@ -154,20 +155,17 @@ def _prepare_files(shell: Any, program: Program) -> None:
 
     The shell may be one of a running kernel, so that its own compiler stays.
     """
-    run_file, compile_cell = shell.safe_execfile, shell.compile
+    run_file = shell.safe_execfile
 
     def compile_file(source: bytes, filename: Any, symbol: str) -> Any:
         return OwnLoader("__main__", os.fspath(filename), program).get_code("__main__")
 
     def run(fname: Any, *where: Any, **more: Any) -> None:
-        shell.compile = compile_file
-        try:
+        with patching.patched(shell, compile=compile_file):
             # `shell_futures` lets the shell's compiler compile the file.
             run_file(fname, *where, **{**more, "shell_futures": True})
-        finally:
-            shell.compile = compile_cell
 
-    shell.safe_execfile = run
+    patching.InstanceMethods(shell, {"safe_execfile": run}).install()
 
 
 def _version(line: str) -> None:
