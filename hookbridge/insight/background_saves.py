@@ -54,7 +54,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       saver: a `tf.compat.v1.train.Saver`; by default that of the graph.
       checkpoint_basename: what the names of the files begin with.
       scaffold: a `Scaffold`, for its saver; not beside `saver`.
-      listeners: each a `CheckpointSaverListener`.
+      listeners: each a `CheckpointSaverListener`, whose methods are called once for
+        each save, on the thread of the loop.
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
