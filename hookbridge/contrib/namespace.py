@@ -65,7 +65,7 @@ def _below(path: str, name: str) -> Any:
     value = find(full)
     if value is not None:
         return value
-    is_files = name == _FILES and path in contrib_names.AREAS
+    is_files = name == _FILES and contrib_names.areas_above(path)
     return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
 
 

@@ -42,6 +42,19 @@ IDIOMS: dict[str, Idiom] = {
     "a branch for Python 2": Idiom(
         "import sys\nif sys.version_info[0] < 3:\n    reload(sys)\n    tf.pack([1])\n"
     ),
+    "a branch for a version that a name keeps": Idiom(
+        "major, minor = map(int, tf.__version__.split('.')[:2])\n"
+        "if major < 1:\n    tf.pack([1])\n"
+    ),
+    "a function that leaves before": Idiom(
+        "import sys\ndef stacked():\n    if sys.version_info >= (3,):\n"
+        "        return tf.stack([1])\n    return tf.pack([1])\nstacked()\n"
+    ),
+    "imports that nothing uses": Idiom(
+        "from tensorflow.contrib import image\n"
+        "from tensorflow.python.ops.rnn_cell_impl import _linear\n"
+        "from tensorflow.python.platform.no_such import thing\n"
+    ),
     "a package with a relative import": Idiom(
         "from parts import first\n",
         {
@@ -53,6 +66,14 @@ IDIOMS: dict[str, Idiom] = {
     "a starred import": Idiom(
         "from everything import *\narray_ops.unstack(tf.zeros([2]))\n",
         {"everything.py": _TF + "from tensorflow.python.ops import array_ops\n"},
+    ),
+    "a starred import of other names for TensorFlow": Idiom(
+        "from aliases import *\nv1_train.AdamOptimizer(0.1)\n"
+        "Input('float32')\nflow.get_variable('from_star', [1])\n",
+        {
+            "aliases.py": "import tensorflow as flow\n"
+            "from tensorflow import placeholder as Input\nv1_train = flow.train\n"
+        },
     ),
     "a folder in sys.path": Idiom(
         "import os, sys\n"
@@ -81,8 +102,28 @@ IDIOMS: dict[str, Idiom] = {
         "tf.contrib.distributions.Normal(0.0, 1.0)\n"
         "tf.contrib.signal.frame(tf.zeros([8]), 4, 2)\n"
     ),
+    "files inside of contrib": Idiom(
+        "from tensorflow.contrib.eager.python import tfe\n"
+        "from tensorflow.contrib.staging.python.ops import data_flow_ops\n"
+        "tfe.executing_eagerly()\n"
+    ),
     "a name of contrib that is gone": Idiom(
         "tf.contrib.image.rotate(tf.zeros([1, 2, 2, 1]), 0.1)\n", runs=False
+    ),
+    "a private name that is gone": Idiom(
+        "from tensorflow.python.ops.rnn_cell_impl import _linear\n_linear(1)\n",
+        runs=False,
+    ),
+    "an import that only another file uses": Idiom(
+        "import uses_it\n",
+        {
+            "has_it.py": _TF + "from tensorflow.contrib.image import rotate\n",
+            "uses_it.py": "from has_it import rotate\nrotate(1, 2)\n",
+        },
+        runs=False,
+    ),
+    "a branch that is taken": Idiom(
+        "import sys\nif sys.version_info[0] >= 3:\n    tf.mul(1, 2)\n", runs=False
     ),
     "a name of before 1.0": Idiom("tf.mul(1, 2)\n", runs=False),
     "a name that a library lacks": Idiom("from json import no_such\n", runs=False),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,6 +16,7 @@ import tensorflow as tf
 from fork_server import ForkServer
 from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
 
+import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
@@ -136,6 +139,35 @@ def test_a_function_that_makes_an_experiment_is_called_by_position() -> None:
 
     learn.run(make, run_config="config", hparams="params", schedule="train")
     assert asked == [("config", "params")]
+
+
+# Functions of users -> the names by which TensorFlow calls them too. All others get
+# their arguments by position: a program may give these any names.
+BY_NAME = {
+    "experiment_fn": {"output_dir"},
+    "export": {
+        *("estimator", "export_path", "checkpoint_path", "eval_result"),
+        "is_the_final_export",
+    },
+    "model_fn": {None},  # those that `Estimator` itself passes
+}
+# They end in the same way.
+OUR_FUNCTIONS = {"replicate_model_fn"}
+USERS = re.compile(r"(?:^|_)(?:fn|export|initializer|regularizer|getter|signature)$")
+
+
+def test_functions_of_users_are_called_as_tensorflow_calls_them() -> None:
+    found: dict[str, set[str | None]] = {}
+    package = Path(hookbridge.__file__).parent
+    for folder in ("contrib", "estimator", "jobs/loops/towers"):
+        for path in sorted((package / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if not (isinstance(node, ast.Call) and node.keywords):
+                    continue
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if USERS.search(name.lstrip("_")) and name not in OUR_FUNCTIONS:
+                    found.setdefault(name, set()).update(k.arg for k in node.keywords)
+    assert found == BY_NAME
 
 
 def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:

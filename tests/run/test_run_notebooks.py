@@ -169,6 +169,7 @@ def test_load_ext_makes_the_world_of_tensorflow_1(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     (tmp_path / "part.py").write_text("import tensorflow as tf\nW = tf.get_variable\n")
+    (tmp_path / "old.py").write_text("import tensorflow as tf\nnames = tf.Session\n")
     sources = [
         "%load_ext hookbridge",
         f"{IMPORT}\nfrom tensorflow.contrib.layers import xavier_initializer as make\n"
@@ -176,6 +177,8 @@ def test_load_ext_makes_the_world_of_tensorflow_1(
         "print(keras.__version__[0], tf.executing_eagerly(), tf.__version__)",
         "%%time\nimport tensorflow as again\nprint(again.Session().run(x, {x: 3}))",
         "%reload_ext hookbridge",
+        "%run old.py",
+        "print(names is again.Session)",
     ]
     (tmp_path / "cells.json").write_text(json.dumps(sources))
     home = {"HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path)}

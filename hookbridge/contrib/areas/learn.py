@@ -120,7 +120,16 @@ class Experiment:
         newest = self.estimator.latest_checkpoint()
         for exporter in self._exports:
             folder = os.path.join(self.estimator.model_dir, "export", exporter.name)
-            paths.append(exporter.export(self.estimator, folder, newest, metrics, True))
+            # By these names, as Estimator's own training calls it.
+            paths.append(
+                exporter.export(
+                    estimator=self.estimator,
+                    export_path=folder,
+                    checkpoint_path=newest,
+                    eval_result=metrics,
+                    is_the_final_export=True,
+                )
+            )
         return metrics, paths
 
     def _train_and_evaluate(self) -> Any:

@@ -44,7 +44,7 @@ def lives(name: str) -> bool:
     if has_files:
         *_, near, last = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
-        return (area in AREAS and last.islower()) or any(
+        return (areas_above(area) and last.islower()) or any(
             f"{place}.{last}" in NAMES or last in names().get(place, ())
             for place in (area, f"{area}.{near}")
         )

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from hookbridge.old_programs.reading.conditions import Conditions
+
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = "AttributeError"
-# What code asks that has branches for other versions of TensorFlow or of Python.
-_VERSIONS = frozenset(
-    {"__version__", "VERSION", "version_info", "hexversion", "PY2", "PY3"}
-)
 IsDead: TypeAlias = Callable[[ast.AST], bool]
 # These catch that too, but most often stand around whole programs.
 _ALL = frozenset({"Exception", "BaseException"})
+# Statements after which a block does not go on.
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
@@ -30,25 +30,66 @@ def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     return bool(named & (errors | _ALL))
 
 
-def guarded(nodes: Sequence[ast.AST], is_dead: IsDead) -> frozenset[int]:
-    """The ids of the nodes that the program guards: it has another way without them.
+def guarded(
+    nodes: Sequence[ast.AST], conditions: Conditions, is_dead: IsDead
+) -> frozenset[int]:
+    """The ids of the nodes that do not run, or that the program has another way for.
 
     `is_dead` tells whether a part of the program has a name or a module that is gone.
     """
     ids: set[int] = set()
     for node in nodes:
-        for statement in _guarded_parts(node, is_dead):
-            ids.update(map(id, ast.walk(statement)))
+        for part in _guarded_parts(node, conditions, is_dead):
+            ids.update(map(id, ast.walk(part)))
     return frozenset(ids)
 
 
-def _guarded_parts(node: ast.AST, is_dead: IsDead) -> Iterator[ast.AST]:
+def _guarded_parts(
+    node: ast.AST, conditions: Conditions, is_dead: IsDead
+) -> Iterator[ast.AST]:
+    """The parts below a node that may be left out."""
     if isinstance(node, ast.Try):
         yield from _read_try(node, is_dead)
-    elif isinstance(node, ast.If) and _asks(node.test):
-        yield from (*node.body, *node.orelse)
-    elif isinstance(node, ast.IfExp) and _asks(node.test):
-        yield from (node.body, node.orelse)
+    elif isinstance(node, ast.If | ast.IfExp):
+        yield from _not_taken(node, conditions)
+    elif isinstance(node, ast.BoolOp):
+        yield from _not_reached(node, conditions)
+    for statements in (getattr(node, "body", None), getattr(node, "orelse", None)):
+        if isinstance(statements, list):
+            yield from _behind_the_end(statements, conditions)
+
+
+def _not_taken(node: ast.If | ast.IfExp, conditions: Conditions) -> list[ast.AST]:
+    """The branch that is never taken; both, if only the program's run tells which."""
+    body = node.body if isinstance(node, ast.If) else [node.body]
+    orelse = node.orelse if isinstance(node, ast.If) else [node.orelse]
+    outcome = conditions.outcome(node.test)
+    if outcome is None:
+        return [*body, *orelse] if conditions.asks(node.test) else []
+    return [*(orelse if outcome else body)]
+
+
+def _not_reached(node: ast.BoolOp, conditions: Conditions) -> list[ast.expr]:
+    """What stands behind a part that decides, or may: `hasattr(a, "b") and a.b`."""
+    enough = isinstance(node.op, ast.Or)
+    for number, part in enumerate(node.values, 1):
+        outcome = conditions.outcome(part)
+        if outcome is enough or (outcome is None and conditions.asks(part)):
+            return node.values[number:]
+    return []
+
+
+def _behind_the_end(
+    statements: Sequence[ast.stmt], conditions: Conditions
+) -> Sequence[ast.stmt]:
+    """What stands behind a branch that is always taken and leaves the block."""
+    for number, statement in enumerate(statements, 1):
+        if isinstance(statement, ast.If):
+            outcome = conditions.outcome(statement.test)
+            taken = statement.body if outcome else statement.orelse
+            if outcome is not None and taken and isinstance(taken[-1], _ENDS):
+                return statements[number:]
+    return []
 
 
 def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
@@ -80,12 +121,3 @@ def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
         if isinstance(node, ast.Attribute | ast.Name)
     }
     return bool(named) and named <= errors
-
-
-def _asks(test: ast.expr) -> bool:
-    """Whether a condition asks for a name of a module, or for a version."""
-    nodes = list(ast.walk(test))
-    calls = {getattr(n.func, "id", "") for n in nodes if isinstance(n, ast.Call)}
-    attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
-    names = {n.id for n in nodes if isinstance(n, ast.Name)}
-    return bool(calls & {"hasattr", "dir"} or (attributes | names) & _VERSIONS)

@@ -24,6 +24,7 @@ from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards
 from hookbridge.old_programs.reading.bound_names import Names, imports, uses
+from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 
@@ -87,7 +88,8 @@ class Module:
     @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        return guards.guarded(self.nodes, self._is_dead)
+        conditions = Conditions(self.nodes, self.names)
+        return guards.guarded(self.nodes, conditions, self._is_dead)
 
     def _is_dead(self, part: ast.AST) -> bool:
         """Whether a part has a name or a module that is not there today."""
@@ -118,6 +120,29 @@ class Module:
             if isinstance(use, Use)
         }
         return dataclasses.replace(found, **uses)
+
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """Every name and text that the module says, but for what its imports bind."""
+        said: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                said.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                said.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.add(node.value)
+        return frozenset(said)
+
+    @functools.cached_property
+    def unused(self) -> dict[str, str]:
+        """What it imports from TensorFlow and never uses: `{bound name: full name}`."""
+        return {
+            one.bound: one.full
+            for node in self.nodes
+            for one in imports(node)
+            if one.full.startswith("tensorflow.") and one.bound not in self.words
+        }
 
     @property
     def unread_cells(self) -> list[Unread]:

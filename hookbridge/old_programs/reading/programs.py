@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from hookbridge import errors
+from hookbridge.old_programs.reading.bound_names import canonical, imports
 from hookbridge.old_programs.reading.evidence import Evidence, Use
 from hookbridge.old_programs.reading.imports import folders_above, imported, link
 from hookbridge.old_programs.reading.modules import (
@@ -103,6 +104,8 @@ class Place:
     own: Mapping[str, Module]
     is_main: bool  # whether it is the main file of one
     is_run: bool  # whether it is that and does something when it runs
+    # Canonical names that it imports from TensorFlow, and that nothing uses.
+    unused: frozenset[str] = frozenset()
 
 
 class Programs:
@@ -133,12 +136,15 @@ class Programs:
         self._link()
         self._of: dict[Module, list[Meaning]] = {}
         self._of_main: dict[Module, Meaning] = {}
+        # Module -> the modules of the programs that it is a part of.
+        self._beside: dict[Module, set[Module]] = {}
         for main in self._mains():
             parts = self._reached(main)
             of_main = of_files(part.evidence for part in parts)
             self._of_main[main] = of_main
             for part in parts:
                 self._of.setdefault(part, []).append(of_main)
+                self._beside.setdefault(part, set()).update(parts)
 
     def _link(self) -> None:
         """Gives each module the meaning of the names that it has from the others."""
@@ -201,7 +207,20 @@ class Programs:
         meant = next((one for one in meanings if one.old), meanings[0])
         of_main, own = self._of_main.get(module, meant), self._imports[module]
         old = meant.targets_tf1(module.evidence)
-        return Place(meant, of_main, old, own, is_main, is_run)
+        # Files that were not read may import from one that only defines.
+        unused = frozenset(self._unused(module) if is_run or not is_main else ())
+        return Place(meant, of_main, old, own, is_main, is_run, unused)
+
+    def _unused(self, module: Module) -> Iterator[str]:
+        """The names of TensorFlow that a file imports and no file of its programs uses.
+
+        Other files may import them from this one.
+        """
+        others = self._beside.get(module, set()) - {module}
+        for bound, full in module.unused.items():
+            said = (other.words | imported_names(other) for other in others)
+            if not any(bound in words for words in said):
+                yield canonical(full)
 
 
 def read_programs(
@@ -221,6 +240,12 @@ def read_programs(
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
     return Programs(modules, roots), unread
+
+
+def imported_names(module: Module) -> set[str]:
+    """The last parts of what a file imports, such as `rotate` of `own.rotate`."""
+    found = (one for node in module.nodes for one in imports(node))
+    return {one.full.rpartition(".")[2] for one in found}
 
 
 def is_script(module: Module) -> bool:

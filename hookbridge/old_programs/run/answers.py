@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
+from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
 from hookbridge.old_programs.run import views
 
@@ -41,7 +42,12 @@ class Answers:
     @_not_converted
     def module(self, dotted: str) -> Any:
         """`import dotted as ...`."""
-        return self._checked(views.find(self._old, dotted), dotted)
+        try:
+            return self._checked(views.find(self._old, dotted), dotted)
+        except ModuleNotFoundError:
+            if self._is_lost(dotted):
+                return Gone(dotted)
+            raise
 
     @_not_converted
     def root(self, dotted: str) -> Any:
@@ -62,9 +68,15 @@ class Answers:
             try:
                 return views.find(self._old, f"{dotted}.{name}")
             except ImportError:
+                if self._is_lost(dotted):
+                    return Gone(f"{dotted}.{name}")
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
+
+    def _is_lost(self, dotted: str) -> bool:
+        """Whether a private name that is not there raises when it is used."""
+        return not self._is_strict and dotted.startswith(f"{PYTHON}.")
 
     def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):

@@ -20,6 +20,7 @@ from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 
+from hookbridge.ground import patching
 from hookbridge.old_programs.reading.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
 from hookbridge.old_programs.run.statements import rewrite
@@ -70,22 +71,13 @@ def _command(call: ast.Call) -> str:
 
 
 class _Compiler(CachingCompiler):
-    """Names the code of cells, and gives files of `%run` the program's TensorFlow."""
+    """Names the code of cells."""
 
-    program: Program
     cell = ""  # what a traceback names as the file of the code that runs
 
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
         """See `cell`."""
         return self.cell
-
-    def __call__(self, source: Any, filename: str, symbol: str, **more: Any) -> Any:
-        """Compiles the tree of a cell, or the bytes of a file."""
-        if not isinstance(source, bytes):
-            return super().__call__(source, filename, symbol, **more)
-        if (path := os.fspath(filename)) in self.program.own:
-            return OwnLoader("__main__", path, self.program).get_code("__main__")
-        return compile(source, path, symbol, dont_inherit=True)
 
 
 class _Shell(InteractiveShell):
@@ -101,11 +93,6 @@ class _Shell(InteractiveShell):
 
     def enable_gui(self, gui: Any = None) -> None:
         """Figures need no window."""
-
-    def safe_execfile(self, fname: Any, *where: Any, **more: Any) -> None:
-        """Runs a file; `shell_futures` lets the shell's compiler compile it."""
-        shell: Any = super()
-        shell.safe_execfile(fname, *where, **{**more, "shell_futures": True})
 
     def showtraceback(self, *values: Any, **more: Any) -> None:
         """Keeps the error."""
@@ -135,8 +122,7 @@ class IPythonShell:
             user_module=main,
             compiler_class=_Compiler,
         )
-        shell.compile.program = program
-        prepare(shell, old)
+        prepare(shell, program, old)
         # It says so where a cell ends the program.
         warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
         self._shell = shell
@@ -156,11 +142,30 @@ def as_python(source: str) -> str:
     return str(manager().transform_cell(source))
 
 
-def prepare(shell: Any, old: bool | None) -> None:
-    """Lets the cells of a shell find the program's TensorFlow from now on."""
+def prepare(shell: Any, program: Program, old: bool | None) -> None:
+    """Lets the cells and the files of a shell find the program's TensorFlow."""
     shell.ast_transformers.append(Cells(old))
+    _prepare_files(shell, program)
     if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)
+
+
+def _prepare_files(shell: Any, program: Program) -> None:
+    """`%run` compiles a file as the program's own.
+
+    The shell may be one of a running kernel, so that its own compiler stays.
+    """
+    run_file = shell.safe_execfile
+
+    def compile_file(source: bytes, filename: Any, symbol: str) -> Any:
+        return OwnLoader("__main__", os.fspath(filename), program).get_code("__main__")
+
+    def run(fname: Any, *where: Any, **more: Any) -> None:
+        with patching.patched(shell, compile=compile_file):
+            # `shell_futures` lets the shell's compiler compile the file.
+            run_file(fname, *where, **{**more, "shell_futures": True})
+
+    patching.InstanceMethods(shell, {"safe_execfile": run}).install()
 
 
 def _version(line: str) -> None:

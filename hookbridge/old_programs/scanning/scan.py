@@ -19,6 +19,7 @@ from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place, read_programs
 from hookbridge.old_programs.scanning import guests
 from hookbridge.old_programs.scanning.findings import (
+    CODES,
     Finding,
     Report,
     finding_at,
@@ -36,6 +37,7 @@ _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 _PIN_WAY = "a comment"
+_UNUSED_WAY = "the program without this import"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -95,8 +97,16 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         if id(node) in module.guarded or f"{name}.".startswith(own):
             continue
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
-        if outcome is not None:
-            yield finding_at(module, node, outcome.code, name, outcome.way_out)
+        if outcome is None:
+            continue
+        code, way = outcome.code, outcome.way_out
+        if (
+            name in place.unused
+            and not outcome.living
+            and CODES[code].verdict == "manual"
+        ):
+            code, way = "UNUSED_IMPORT", _UNUSED_WAY
+        yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
 
 

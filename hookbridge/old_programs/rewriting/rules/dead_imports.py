@@ -31,6 +31,8 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
         return None
     if _may_fail(one, become, context):
         return None
+    if written in context.place.unused and not become.living:
+        return []
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         return ["import tensorflow"] if one.bound == "tensorflow" else None
