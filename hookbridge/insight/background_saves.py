@@ -230,5 +230,6 @@ def _check_is_local(session: Session, saver: Any) -> None:
         raise errors.RefusedError(
             "`BackgroundSaverHook` copies the values of its process, and those of this "
             "session are on parameter servers too. Use "
-            "`CheckpointSaverHook`, for which the servers write them."
+            "`CheckpointSaverHook`, for which the servers write them.",
+            see="background saves",
         )
