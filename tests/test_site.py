@@ -36,6 +36,7 @@ EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
     "hookbridge.callbacks.Progress": ("clock",),
     "hookbridge.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
     "hookbridge.callbacks.SummaryWriter": ("summaries_fn",),
+    "hookbridge.checkpoints.BackgroundSaverHook": ("listeners",),
     "hookbridge.checkpoints.restore": ("names",),
     "hookbridge.data.Pipeline": ("extractor",),
     "hookbridge.estimator.model_to_estimator": ("callbacks",),

@@ -54,7 +54,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       saver: a `tf.compat.v1.train.Saver`; by default that of the graph.
       checkpoint_basename: what the names of the files begin with.
       scaffold: a `Scaffold`, for its saver; not beside `saver`.
-      listeners: each a `CheckpointSaverListener`.
+      listeners: each a `CheckpointSaverListener`, whose methods are called once for
+        each save, on the thread of the loop.
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
@@ -229,5 +230,6 @@ def _check_is_local(session: Session, saver: Any) -> None:
         raise errors.RefusedError(
             "`BackgroundSaverHook` copies the values of its process, and those of this "
             "session are on parameter servers too. Use "
-            "`CheckpointSaverHook`, for which the servers write them."
+            "`CheckpointSaverHook`, for which the servers write them.",
+            see="background saves",
         )
