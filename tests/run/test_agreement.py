@@ -56,7 +56,14 @@ def has_doubts(main: Path) -> bool:
     return bool(found.left or found.absent or found.missing)
 
 
-@pytest.mark.parametrize("name", IDIOMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # What the newest TensorFlow lacks of private names is known where it is.
+        pytest.param(name, marks=[ON_NEWEST] if "private name that is" in name else [])
+        for name in IDIOMS
+    ],
+)
 def test_doctor_and_rewrite_know_each_idiom(name: str, tmp_path: Path) -> None:
     main = write(tmp_path, [name])
     assert has_doubts(main) is not IDIOMS[name].runs, files_of([name])
