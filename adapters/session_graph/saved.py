@@ -85,12 +85,17 @@ def is_saved(variable: Any) -> bool:
 def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
     """Writes arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
     entries = sorted(values)
+    # NumPy takes a number of Python for 64 bits, as a global step has them.
+    arrays = [
+        value if isinstance(value, tf.Tensor) else np.asarray(value)
+        for value in (values[entry] for entry in entries)
+    ]
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         tf.raw_ops.SaveV2(
             prefix=tf.constant(prefix),
             tensor_names=tf.constant([entry.name for entry in entries]),
             shape_and_slices=tf.constant([entry.slice for entry in entries]),
-            tensors=[tf.convert_to_tensor(values[entry]) for entry in entries],
+            tensors=[tf.convert_to_tensor(array) for array in arrays],
         )
     return prefix
 
