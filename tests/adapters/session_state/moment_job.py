@@ -36,26 +36,26 @@ v1: Any = tf.compat.v1
 FOLDER = OPTIONS["dir"]
 
 
-class Sigterm(keras.callbacks.Callback):  # type: ignore[misc]
-    """Sends SIGTERM to its process in a step, and lets time pass in all others."""
+class Sigterm(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Sends SIGTERM to the process of the chief after a step; makes all steps slow."""
 
-    steps = 0
+    def __init__(self, is_chief: bool) -> None:
+        self.runs, self.sends_in = 0, int(OPTIONS["sigterm"]) if is_chief else 0
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.steps += 1
-        if self.steps == int(OPTIONS.get("sigterm", 0)):
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.runs += 1
+        if self.runs == self.sends_in:
             os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.2)
 
 
-def guests() -> list[Any]:
+def guests(*, is_chief: bool = True) -> list[Any]:
     """The callbacks, of which the first one is the one that counts."""
-    counting = hb.set_role(setter(keras), "chief")
-    every = [counting]
+    every = [hb.set_role(setter(keras), "chief")]
     if "last" in OPTIONS:
         every.append(v1.train.StopAtStepHook(last_step=int(OPTIONS["last"])))
     if "sigterm" in OPTIONS:
-        every.append(hb.set_role(Sigterm(), "chief"))
+        every.append(Sigterm(is_chief))
     return every
 
 
@@ -73,7 +73,7 @@ def sync() -> Any:
             optimizer = v1.train.GradientDescentOptimizer(rate)
             optimizer = v1.train.SyncReplicasOptimizer(optimizer, 2, 2)
             train_op = optimizer.minimize(0.0 * weight, step)
-            own = guests()
+            own = guests(is_chief=cluster.is_chief)
             hooks = hb.as_hooks(
                 own,
                 steps_per_epoch=LENGTH,
