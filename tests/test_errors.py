@@ -48,6 +48,7 @@ def test_each_error_is_raised(tmp_path: Path, fork_server: ForkServer) -> None:
 
 # Errors that never leave the package -> the folder that handles them, and how.
 INTERNAL = {
+    "UnknownConditionError": "old programs: a condition that reading does not decide",
     "_GraphSeenError": "adapters: ends an evaluation of which only names are wanted",
     "ClusterFailure": "adapters: the queue of remote steps; its cause is raised",
     "EndOfLoop": "adapters: ends a loop of one's own from inside; nobody else sees it",

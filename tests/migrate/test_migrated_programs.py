@@ -43,7 +43,9 @@ GONE = {
 }
 if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
     # Private names of another TensorFlow are not known.
-    GONE["private_name"] = "from tensorflow.python.ops import no_such_ops\n"
+    GONE["private_name"] = (
+        "from tensorflow.python.ops import no_such_ops\nno_such_ops.add(1, 2)\n"
+    )
 CASES = [(way, name) for way in ("run", "rewrite") for name in (*PROGRAMS, *GONE)]
 # The program is one of TensorFlow 2 already, which its rewrite leaves as it is.
 CASES.remove(("rewrite", "ps_fit"))

@@ -38,7 +38,7 @@ _PARSERS = frozenset(
 )
 
 
-class _UnknownError(Exception):
+class UnknownConditionError(Exception):
     """A part of a condition is not known."""
 
 
@@ -81,7 +81,7 @@ class Conditions:
         """What a condition comes to under all versions; None if that is not known."""
         try:
             found = {bool(_Reading(self, *versions).value(test)) for versions in _ENDS}
-        except (_UnknownError, TypeError, ValueError, LookupError, RecursionError):
+        except (UnknownConditionError, TypeError, ValueError, LookupError, RecursionError):
             return None
         return found.pop() if len(found) == 1 else None
 
@@ -105,7 +105,7 @@ class Conditions:
             return values[name]
         if isinstance(node, ast.Name) and node.id in self._values:
             return self._values[node.id]
-        raise _UnknownError
+        raise UnknownConditionError
 
 
 class _Reading:
@@ -138,7 +138,7 @@ class _Reading:
         if isinstance(node, ast.Name | ast.Attribute):
             found = self._conditions.known(*self._versions, node)
             return self.value(found) if isinstance(found, ast.AST) else found
-        raise _UnknownError
+        raise UnknownConditionError
 
     def _either(self, node: ast.BoolOp) -> bool:
         """`and` and `or`, of which one known part may be enough."""
@@ -148,17 +148,17 @@ class _Reading:
             try:
                 if bool(self.value(part)) is enough:
                     return enough
-            except _UnknownError:
+            except UnknownConditionError:
                 is_known = False
         if not is_known:
-            raise _UnknownError
+            raise UnknownConditionError
         return not enough
 
     def _compared(self, node: ast.Compare) -> bool:
         left, is_true = self.value(node.left), True
         for kind, part in zip(node.ops, node.comparators, strict=True):
             if type(kind) not in _COMPARISONS:
-                raise _UnknownError
+                raise UnknownConditionError
             right = self.value(part)
             is_true = is_true and bool(_COMPARISONS[type(kind)](left, right))
             left = right
@@ -173,7 +173,7 @@ class _Reading:
     def _called(self, node: ast.Call) -> Any:
         """What a function makes of a version: a number, a text, or its parts."""
         if node.keywords:
-            raise _UnknownError
+            raise UnknownConditionError
         function, arguments = node.func, node.args
         name = getattr(function, "id", None) or getattr(function, "attr", "")
         if name in ("int", "float", "str", "tuple", "list") and len(arguments) == 1:
@@ -189,7 +189,7 @@ class _Reading:
             text = self.value(function.value)
             if isinstance(text, str):
                 return getattr(text, name)(*map(self.value, arguments))
-        raise _UnknownError
+        raise UnknownConditionError
 
 
 def _numbers(version: str) -> tuple[int, ...]:

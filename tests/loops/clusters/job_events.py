@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -35,7 +36,8 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             raise tf.errors.AbortedError(None, None, "the session is lost")
         if self.runs == int(OPTIONS.get("raise_at", "-1")):
             raise ValueError("the hook of this worker fails")
-        if self.runs == int(OPTIONS.get("request_stop_at", "-1")):
+        may_stop = Path(OPTIONS.get("request_stop_if", __file__)).exists()
+        if may_stop and self.runs >= float(OPTIONS.get("request_stop_at", "inf")):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:

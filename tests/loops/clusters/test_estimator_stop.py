@@ -55,10 +55,12 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     # From plain TensorFlow: a checkpoint from before the job used hookbridge.
     names = write_checkpoint(model_dir)
     reached = OLD_STEP
+    # The chief must not end the job before the worker has made a step.
+    may_stop = tmp_path / "may_stop"
     # The second run finds the stop marker of the first one in the directory.
     for name, own in (
         ("first", {"worker 0": ["stop_training_at=30"]}),
-        ("second", {"chief 0": ["request_stop_at=30"]}),
+        ("second", {"chief 0": ["request_stop_at=30", f"request_stop_if={may_stop}"]}),
     ):
         arguments = ("aggregate=2", f"dir={model_dir}")
         with job(
@@ -67,6 +69,9 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
             own=own,
             server=fork_server,
         ) as it:
+            if name == "second":
+                it.wait_for("worker 0", "role")
+                may_stop.touch()
             codes = it.wait()
         assert set(codes.values()) == {0}, it.logs()
         assert it.idle_secs_to_end() <= 10, it.logs()
