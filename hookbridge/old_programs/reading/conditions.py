@@ -81,7 +81,13 @@ class Conditions:
         """What a condition comes to under all versions; None if that is not known."""
         try:
             found = {bool(_Reading(self, *versions).value(test)) for versions in _ENDS}
-        except (UnknownConditionError, TypeError, ValueError, LookupError, RecursionError):
+        except (
+            UnknownConditionError,
+            TypeError,
+            ValueError,
+            LookupError,
+            RecursionError,
+        ):
             return None
         return found.pop() if len(found) == 1 else None
 
