@@ -15,7 +15,7 @@ from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
-from hookbridge.adapters.hooked_loop.loop import HookedLoop, MakeHost
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.multi_worker.end_together import check_keras
 from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import ps_refusals
@@ -66,8 +66,8 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self.max_lag = max_lag
         # The hook, or what takes its place in this process.
         self._called: Any = None
-        self._run: HookedLoop | None = None
-        self._expected: HookedLoop | None = None  # the run that `set_model` joins
+        self._run: HookedRun | None = None
+        self._expected: HookedRun | None = None  # the run that `set_model` joins
         self._watch: CallWatch | None = None
         # Saves the state of callbacks with this hook's checkpoints, or None.
         saves = self.record.saves_checkpoints
@@ -86,7 +86,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         if self._states is not None:
             self._states.on_set_model(model)
 
-    def expect(self, run: HookedLoop) -> None:
+    def expect(self, run: HookedRun) -> None:
         """The next `set_model` joins this run: for loops that open one themselves.
 
         Args:
@@ -94,9 +94,9 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         """
         self._expected = run
 
-    def _join(self, model: KerasModel) -> HookedLoop:
+    def _join(self, model: KerasModel) -> HookedRun:
         """Joins the run of the model's next loop, with what this process calls."""
-        if HookedLoop.is_in_suspended_run(self.hook):
+        if HookedRun.is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: "
@@ -106,7 +106,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
             )
         make_host = self._host_of(model)
         run, self._expected = self._expected, None
-        run = HookedLoop.join(model, make_host) if run is None else run
+        run = HookedRun.join(model, make_host) if run is None else run
         self._called = run.add(self.record, self.max_lag, self._states)
         return run
 

@@ -194,6 +194,21 @@ def test_named_files_exist(name: str) -> None:
             assert f"def {test[2:]}(" in source, f"{page}: {path}{test}"
 
 
+def test_each_name_in_a_walk_is_in_a_file_of_the_walk(
+    subtests: pytest.Subtests,
+) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    walks = page.partition("## Nine walks")[2].partition("\n## ")[0].split("\n### ")[1:]
+    assert len(walks) == 9
+    for walk in walks:
+        title, _, text = walk.partition("\n")
+        files = re.findall(r"`((?:adapters|hookbridge)/[\w/.-]+\.py)`", text)
+        sources = "\n".join((ROOT / file).read_text("utf-8") for file in files)
+        words = set(re.findall(r"\w+", sources))
+        with subtests.test(title):
+            assert set(re.findall(r"`([A-Za-z_]\w*)`", text)) <= words
+
+
 def test_ci_runs_the_whole_readme() -> None:
     # CI runs `make test` and `make release`; the latter runs the README's commands.
     assert "make test\nmake release\n" in (ROOT / ".ci" / "run").read_text("utf-8")

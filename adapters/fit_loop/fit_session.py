@@ -11,8 +11,8 @@ from absl import logging
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import SessionPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Hook
@@ -33,9 +33,9 @@ class FitSession(SessionPart):
     current: LiveSession | None = None
 
     def __init__(
-        self, loop: HookedLoop, graph: FitGraph, make: Callable[[], LiveSession]
+        self, run: HookedRun, graph: FitGraph, make: Callable[[], LiveSession]
     ) -> None:
-        self._loop = loop
+        self._run = run
         self._graph = graph
         self._make = make
         self._scaffold: Any = None  # from the first session on
@@ -44,7 +44,7 @@ class FitSession(SessionPart):
         """See `SessionPart`; the order is that of `SessionManager`."""
         is_first = self._scaffold is None
         if is_first:
-            scaffold = scaffold_of(self._loop.hooks)
+            scaffold = scaffold_of(self._run.hooks)
             self._scaffold = scaffold or tf.compat.v1.train.Scaffold()
             # Only the user's own ops. The ops that `finalize` makes have nothing to
             # report, since Keras has initialised the model.

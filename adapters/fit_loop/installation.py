@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hookbridge.adapters.fit_loop.step_source import ModelStep, StepSource
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
 from hookbridge.ground import compat, patching
 from hookbridge.ground.protocols import AnyFunction, KerasModel
@@ -21,7 +21,7 @@ class StepInstallation(Protocol):
     def mode(self) -> Mode | None:
         """The mode of the native loop; None before it begins."""
 
-    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
+    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
         """Takes the model for a run; `make_function` makes its step."""
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
@@ -68,7 +68,7 @@ class Installation:
         self.mode: Mode | None = None
         self.step: Any = None
         self._model = model
-        self._loop: HookedLoop
+        self._run: HookedRun
         self._make_function: MakeFunction
         self._inside: Any = None  # what the loop inside a suspended run calls
         self._makers = {mode: getattr(model, mode.make) for mode in MODES}
@@ -76,8 +76,8 @@ class Installation:
             model, {mode.make: self._maker(mode) for mode in MODES}
         )
 
-    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
-        self._loop = loop
+    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
+        self._run = run
         self._make_function = make_function
         self._methods.install()
 
@@ -86,7 +86,7 @@ class Installation:
         original = self._makers[mode]
 
         def make(force: bool = False) -> Any:
-            if self._loop.is_over:  # called through a saved reference
+            if self._run.is_over:  # called through a saved reference
                 return original(force)
             if self.mode is None:
                 if not self._begin(mode):
@@ -97,7 +97,7 @@ class Installation:
                 # A callback has changed the step, for example which layers train.
                 setattr(self._model, mode.function, None)
                 self._build_step(mode)
-            return self._loop.call
+            return self._run.call
 
         return make
 
@@ -106,19 +106,19 @@ class Installation:
         try:
             self._build_step(mode)
         except BaseException:
-            self._loop.leave()
+            self._run.leave()
             raise
         if self.step is None:
             return False
         self.mode = mode
-        self._loop.note_begin(mode.name)
+        self._run.note_begin(mode.name)
         return True
 
     def _build_step(self, mode: Mode) -> None:
         source = ModelStep(self._model, mode, self._makers[mode])
         self.step = self._make_function(source)
         if self.step is not None:
-            setattr(self._model, mode.function, self._loop.call)
+            setattr(self._model, mode.function, self._run.call)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """What Keras gets where a hook's error has ended the loop before its step."""
@@ -141,7 +141,7 @@ class Installation:
         if mode is None:
             return
         if getattr(self._model, mode.function) is self._inside:
-            setattr(self._model, mode.function, self._loop.call)
+            setattr(self._model, mode.function, self._run.call)
         else:  # the loop inside has changed the step
             self._build_step(mode)
 

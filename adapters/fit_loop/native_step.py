@@ -12,8 +12,8 @@ from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import StepInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import StepPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.live_variables import as_int
@@ -29,10 +29,10 @@ class NativeStep(StepPart):
     data_ended: bool = False
 
     def __init__(
-        self, loop: HookedLoop, graph: FitGraph, installation: StepInstallation
+        self, run: HookedRun, graph: FitGraph, installation: StepInstallation
     ) -> None:
-        self._loop = loop
-        self._model = loop.model
+        self._run = run
+        self._model = run.model
         self._graph = graph
         self._installation = installation
         self._args: Arguments = ()
@@ -45,7 +45,9 @@ class NativeStep(StepPart):
         # The graph of the native loop, which holds the strategy's scope. The native
         # step runs under it, in `_eager_mode()`.
         self._outside: Any = None
-        installation.install(loop, self._function_of)
+
+    def install(self) -> None:
+        self._installation.install(self._run, self._function_of)
 
     @property
     def native(self) -> StepFunction:  # type: ignore[override]
@@ -57,7 +59,7 @@ class NativeStep(StepPart):
         earlier = source.filed
         if isinstance(earlier, FiledFunction):
             return earlier.step
-        guests = self._loop.guests
+        guests = self._run.guests
         names = {name for guest in guests for name in guest.fetched_names}
         if source.mode is not PREDICT and any(g.may_fetch_loss for g in guests):
             names.add("loss:0")

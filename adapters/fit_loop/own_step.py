@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.installation import MakeFunction
 from hookbridge.adapters.fit_loop.step_source import StepTensors, tensors_of_logs
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground import patching
@@ -75,19 +75,19 @@ class OwnInstallation:
 
     def __init__(self) -> None:
         self.step: Any = None
-        self._loop: HookedLoop
+        self._run: HookedRun
         self._make_function: MakeFunction
         self._source: OwnStep | None = None
 
-    def install(self, loop: HookedLoop, make_function: MakeFunction) -> None:
-        self._loop = loop
+    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
+        self._run = run
         self._make_function = make_function
 
     def call(self, step: AnyFunction, named: Named, args: Arguments) -> Any:
         """Makes a step with the events of hooks around it."""
-        loop, source = self._loop, self._source
+        run, source = self._run, self._source
         if source is None:
-            source = OwnStep(loop.model, step, named, loop.making_step)
+            source = OwnStep(run.model, step, named, run.making_step)
             self._source = source
             self.step = self._make_function(source)
         elif source.step is not step:
@@ -98,7 +98,7 @@ class OwnInstallation:
                 see="own loops",
             )
         source.named = named
-        return loop.call(*args)
+        return run.call(*args)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """Ends the loop before its step."""

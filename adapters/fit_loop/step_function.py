@@ -53,15 +53,16 @@ class StepFunction:
     """
 
     def __init__(
-        self, source: StepSource, likely: frozenset[str] = frozenset()
+        self, source: StepSource, expected_names: frozenset[str] = frozenset()
     ) -> None:
         self._source = source
         self._model = source.model
         # These keys must be known before the trace: replicas sum the loss, and spies
         # read the loss scale of gradients. One that ends with a slash means all below.
-        keys = {name.split(":")[0] for name in likely if name.startswith(_BY_KEY)}
-        self._keys = frozenset(keys)
-        self._hints = tuple(n for n in sorted(likely) if not n.startswith(_BY_KEY))
+        by_key = {name for name in expected_names if name.startswith(_BY_KEY)}
+        self._keys_to_trace = frozenset(name.split(":")[0] for name in by_key)
+        # The step returns these too, if it has tensors with such names.
+        self._names_to_try = tuple(sorted(expected_names - by_key))
         is_counted = source.mode is TRAIN and _needs_counter(source.model)
         self._counter = _new_counter() if is_counted else None
         self.functions: RecentlyUsed = RecentlyUsed()
@@ -73,9 +74,9 @@ class StepFunction:
         self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()
         self._tapped: dict[frozenset[str], TappedFunction] = {}
-        self._likely = self._keys
-        self._first = self._make_function(self._keys, self._hints)
-        is_tapped = bool(self._keys or self._hints)
+        self._first = self._make_function(self._keys_to_trace, self._names_to_try)
+        self._keys_of_first = self._keys_to_trace
+        is_tapped = bool(self._keys_to_trace or self._names_to_try)
         self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
         self.filed: FiledFunction = FiledFunction(
             _untapped(self._first.function, is_tapped), self
@@ -87,15 +88,20 @@ class StepFunction:
         return self.filed
 
     def _make_function(
-        self, keys: frozenset[str], hints: Sequence[str] = (), is_filed: bool = True
+        self,
+        keys: frozenset[str],
+        names_to_try: Sequence[str] = (),
+        is_filed: bool = True,
     ) -> TappedFunction:
-        tap = StepTap(self._source, sorted(keys), self.names, hints, self._counter)
+        tap = StepTap(
+            self._source, sorted(keys), self.names, names_to_try, self._counter
+        )
         function = self._source.function_with(tap, is_filed=is_filed)
         return TappedFunction(self._model, function, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
         """A Keras function whose step returns at least the tensors of `keys`."""
-        if keys <= self._likely:
+        if keys <= self._keys_of_first:
             return self._first
         if keys not in self._tapped:
             self._tapped[keys] = self._make_function(keys, is_filed=False)
@@ -140,7 +146,7 @@ class StepFunction:
             return
         with first.tap.tracing():
             first.inner.get_concrete_function(*args)
-        self._likely = self._keys.union(first.tap.hinted)
+        self._keys_of_first = self._keys_to_trace.union(first.tap.found_keys)
 
     def run(
         self,

@@ -38,7 +38,8 @@ class StepTap:
       source: the step that it calls.
       keys: the keys of the tensors that the step returns too.
       names: the catalogue, which the first trace fills.
-      hints: names that hooks are likely to ask for; the first trace finds their keys.
+      names_to_try: names that hooks are likely to ask for; the first trace finds
+        their keys.
       counter: a variable that each call raises by one.
     """
 
@@ -47,15 +48,15 @@ class StepTap:
         source: StepSource,
         keys: Sequence[str],
         names: StepNames,
-        hints: Iterable[str] = (),
+        names_to_try: Iterable[str] = (),
         counter: tf.Variable | None = None,
     ) -> None:
         self._source = source
         self._keys = tuple(keys)
         self._names = names
-        self._hints = tuple(hints)
+        self._names_to_try = tuple(names_to_try)
         self._counter = counter
-        self.hinted: tuple[str, ...] = ()
+        self.found_keys: tuple[str, ...] = ()
         self._spies = Spies(source.model, self._keys)
         self._first_replica: dict[str, Any] = {}
         self._is_tracing = False
@@ -94,7 +95,7 @@ class StepTap:
         replica = context.replica_id_in_sync_group if context else 0
         if own_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
-        if not (self._keys or self._hints) or not self._is_tracing:
+        if not (self._keys or self._names_to_try) or not self._is_tracing:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
@@ -137,7 +138,7 @@ class StepTap:
         """
         model = self._source.model
         read = getattr(model, "get_metrics_result", None)
-        asks = bool(self._keys or self._hints)
+        asks = bool(self._keys or self._names_to_try)
         # A sum would need all processes, and some may not fetch the metric.
         if read is None or not asks or own_replica.is_spread(model):
             return {}
@@ -154,8 +155,8 @@ class StepTap:
         self._note_rates()
         below = tuple(key for key in self._keys if key.endswith("/"))
         all_below = (key for key in sorted(tensors) if key.startswith(below))
-        self.hinted = (*self._keys_of_hints(), *all_below)
-        keys = (*self._keys, *self.hinted) if self._is_tracing else ()
+        self.found_keys = (*self._find_keys(), *all_below)
+        keys = (*self._keys, *self.found_keys) if self._is_tracing else ()
         self._first_replica = {
             key: self._value(key, tensors)
             for key in keys
@@ -165,10 +166,10 @@ class StepTap:
             if key != SCHEDULED_RATE:
                 self._feed(key, self._find(key, tensors), value)
 
-    def _keys_of_hints(self) -> tuple[str, ...]:
+    def _find_keys(self) -> tuple[str, ...]:
         if self._names.is_eager:
             return ()
-        items = map(self._names.find, self._hints)
+        items = map(self._names.find, self._names_to_try)
         keys = {item.key for item in items if item is not None}
         # Keras joins the outputs of all replicas, and returns them anyway.
         return tuple(sorted(key for key in keys if not key.startswith(OUTPUTS)))

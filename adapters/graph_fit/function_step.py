@@ -12,8 +12,8 @@ from hookbridge.adapters.graph_fit.graph_names import learning_rate
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
 from hookbridge.adapters.graph_fit.keras_session import GraphSession, KerasSession
 from hookbridge.adapters.graph_fit.step_call import StepCall
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import StepPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, Session
@@ -25,10 +25,10 @@ class FunctionStep(StepPart):
     data_ended: bool = False
 
     def __init__(
-        self, loop: HookedLoop, graph: KerasGraph, session: GraphSession
+        self, run: HookedRun, graph: KerasGraph, session: GraphSession
     ) -> None:
-        self._loop = loop
-        self._model = loop.model
+        self._run = run
+        self._model = run.model
         self._graph = graph
         self._session = session
         self._function: LoopFunction | None = None
@@ -37,8 +37,8 @@ class FunctionStep(StepPart):
         self._last: list[Any] = []
 
     def begin(self, mode: str) -> None:
-        if self._loop.mode is None:
-            self._loop.note_begin(mode)
+        if self._run.mode is None:
+            self._run.note_begin(mode)
             self._function = LoopFunction(self._model, mode, self._session_of)
             self._function.install()
 
@@ -56,7 +56,7 @@ class FunctionStep(StepPart):
                 *values: object, run_metadata: tf.compat.v1.RunMetadata | None = None
             ) -> Any:
                 request = (step, values, function.run_options, run_metadata)
-                return self._loop.call(*request)
+                return self._run.call(*request)
 
             return call
 
@@ -65,7 +65,7 @@ class FunctionStep(StepPart):
 
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
         """What a session loop would fetch."""
-        is_predict = self._loop.mode == "predict"
+        is_predict = self._run.mode == "predict"
         model = self._model
         names = model.output_names if is_predict else model.metrics_names
         return dict(zip(names, function.outputs, strict=False))
@@ -82,7 +82,7 @@ class FunctionStep(StepPart):
         self._request = (self._step.feed_dict(values), options, metadata)
 
     def open(self) -> int:
-        mode = self._loop.mode
+        mode = self._run.mode
         assert mode is not None and self._session.current is not None
         return self._graph.build(self._session.current, mode, self._step.fetches)
 
@@ -101,7 +101,7 @@ class FunctionStep(StepPart):
         outputs = self._step.take_outputs()
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised
-        if self._loop.mode == "predict":
+        if self._run.mode == "predict":
             raise error
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self._model.metrics_names)
@@ -115,7 +115,7 @@ class FunctionStep(StepPart):
             self._function.install()
 
     def leave(self) -> None:
-        if not self._loop.is_suspended:
+        if not self._run.is_suspended:
             self.suspend()
 
 

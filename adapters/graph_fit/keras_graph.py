@@ -15,8 +15,8 @@ from hookbridge.adapters.graph_fit.graph_names import (
     rate_tensor,
 )
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.live_session.live_variables import model_variables
 from hookbridge.ground.protocols import Session
 
@@ -26,9 +26,9 @@ v1 = tf.compat.v1
 class KerasGraph(GraphPart):
     """The graph of a model that Keras trains by session runs."""
 
-    def __init__(self, loop: HookedLoop) -> None:
-        self._loop = loop
-        self._model = loop.model
+    def __init__(self, run: HookedRun) -> None:
+        self._run = run
+        self._model = run.model
         self._graph: tf.Graph
         self._is_begun = False
         self._collections: GraphCollections | None = None  # from `build` on
@@ -68,11 +68,11 @@ class KerasGraph(GraphPart):
 
     @property
     def step_number(self) -> int:
-        return int(self._loop.host.session.current.run(self._counter))
+        return int(self._run.host.session.current.run(self._counter))
 
     def values(self) -> ModelValues:
         own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._loop.host.session.current.run(own))
+        return ModelValues(self._run.host.session.current.run(own))
 
     @contextlib.contextmanager
     def hooks_run(self) -> Iterator[None]:
@@ -104,7 +104,7 @@ class KerasGraph(GraphPart):
             self._collections.enter_again()
 
     def leave(self) -> None:
-        if not self._loop.is_suspended:
+        if not self._run.is_suspended:
             self.suspend()
         if self._collections is not None:
             self._variables.leave()

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import SessionPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
 from hookbridge.ground.protocols import Session
 
@@ -81,8 +81,8 @@ class GraphSession(SessionPart):
 
     current: KerasSession | None = None  # from Keras's first call of its function on
 
-    def __init__(self, loop: HookedLoop, graph: KerasGraph) -> None:
-        self._loop = loop
+    def __init__(self, run: HookedRun, graph: KerasGraph) -> None:
+        self._run = run
         self._graph = graph
         self._is_prepared = False
 
@@ -92,7 +92,7 @@ class GraphSession(SessionPart):
         if not self._is_prepared:
             self._is_prepared = True
             self._graph.make_final(session)
-            scaffold = scaffold_of(self._loop.hooks)
+            scaffold = scaffold_of(self._run.hooks)
             if scaffold is not None:
                 _run_scaffold(session, scaffold)
             session.graph.finalize()

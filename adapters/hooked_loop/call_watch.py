@@ -15,7 +15,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.ground import exit_codes
 from hookbridge.ground.protocols import Hook, KerasModel
@@ -25,7 +25,7 @@ class CallWatch:
     """Watches one run of one hook."""
 
     def __init__(
-        self, adapter: object, hook: Hook, model: KerasModel, loop: HookedLoop
+        self, adapter: object, hook: Hook, model: KerasModel, run: HookedRun
     ) -> None:
         self._complaint = (
             f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "
@@ -36,7 +36,7 @@ class CallWatch:
         self._iterations = getattr(
             getattr(model, "optimizer", None), "iterations", None
         )
-        self._loop = loop
+        self._run = run
         self._before = self._steps()
         atexit.unregister(_report_all)
         atexit.register(_report_all)
@@ -55,7 +55,7 @@ class CallWatch:
 
     def is_broken(self, *, has_stepped: bool = False) -> bool:
         """Whether the hook should have been called and was not."""
-        if not self._loop.waits:
+        if not self._run.waits:
             return False
         return has_stepped or self._steps() != self._before
 

@@ -5,28 +5,26 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests.guest_record import unwrapped
-from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch
+from hookbridge.adapters.hooked_loop.fit_loop_state import (
+    FitLoopState,
+    FitRate,
+    open_epoch,
+    parse,
+)
 from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
 from hookbridge.adapters.hooked_loop.model_values import going_back
 from hookbridge.adapters.live_session.global_step import iterations_of
-from hookbridge.adapters.live_session.live_variables import (
-    assign_all,
-    components,
-    is_in_graph,
-    learning_rate_variable,
-)
-from hookbridge.adapters.state import epochs, identity
-from hookbridge.adapters.state.epochs import Epoch
-from hookbridge.adapters.state.files import CallbackState, Part
+from hookbridge.adapters.state import identity
+from hookbridge.adapters.state.files import CallbackState
 from hookbridge.adapters.state.moments import Checkpoint, Ending
-from hookbridge.ground import compat
+from hookbridge.adapters.state.parts import Part
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
@@ -65,16 +63,14 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def __init__(self, hook: Any) -> None:
         self._hook = hook
         self._folder = ""
-        self._run: Any = None  # the `HookedLoop` of a run, from its begin on
+        self._run: Any = None  # the `HookedRun` of a run, from its begin on
         self._params: Mapping[str, Any] = {}
         self._model: Any = None
         self._guests: list[Any] = []
         self._backups = FitBackups()
         self._state = CallbackState()
         self._part: Part | None = None
-        # The learning rate, and its value if no callback has set it.
-        self._rate: Any = None
-        self._rate_unset: float | None = None
+        self._rate: FitRate | None = None  # None while no guest has a state
         self._saved: Checkpoint | None = None
         self._step = 0  # of that checkpoint
         self._epoch = FitEpoch()
@@ -100,14 +96,14 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             self._backups.choose(checkpoint, step, self._state)
 
     def on_train_begin(
-        self, model: KerasModel, loop: Any, params: Mapping[str, Any]
+        self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
         """Called in the hook's place, from Keras's `CallbackList`."""
         everyone = watch(self)
         if everyone is None:
             return  # somebody calls the hook's callback alone
         self._saved, self._part, self._state = None, None, CallbackState()
-        self._run, self._params, self._is_early = loop, params, False
+        self._run, self._params, self._is_early = run, params, False
         self._epochs_left, self._open_epoch = False, None
         self._epoch = FitEpoch(params.get("steps"))
         self._folder = os.path.abspath(os.fspath(self._hook._checkpoint_dir))
@@ -119,7 +115,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self])
-        loop.wait_for(self)
+        run.wait_for(self)
 
     def on_test_begin(self) -> None:
         """Called in the hook's place, in an evaluation."""
@@ -128,41 +124,22 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def all_have_begun(self) -> None:
         """Those callbacks with a state go on with it."""
         if self._guests:
-            self._part = self._state.add(self._guests, self._loop)
+            self._part = self._state.add(self._guests, self._loop_document)
             prefix = self._backups.restored(self._state) or self._checkpoint()
-            saved = None if prefix is None else self._state.read(prefix, _parse)
+            saved = None if prefix is None else self._state.read(prefix, parse)
             self._part.begin()
-            loops: Sequence[_Loop] = ()
+            loops: Sequence[FitLoopState] = ()
             if saved is not None:
                 self._part.restore(saved)
                 loops = saved.loops
-            self._begin_rate({rate for each in loops for rate in each.rates})
-            begun = [each.epoch for each in loops if each.epoch is not None]
-            if begun and begun[0].is_open:
-                self._open_epoch = begun[0].number
+            self._rate = FitRate(self._model)
+            self._rate.begin(loops)
+            self._open_epoch = open_epoch(loops)
 
-    def _begin_rate(self, rates: set[float]) -> None:
-        """Goes on with the rate that a callback set, in whichever loop."""
-        self._rate = learning_rate_variable(getattr(self._model, "optimizer", None))
-        if self._rate is not None:
-            self._rate_unset = None if rates else self._present_rate()
-            if len(rates) == 1:
-                assign_all(self._model, [(self._rate, *rates)])
-
-    def _present_rate(self) -> float:
-        if is_in_graph(self._rate):
-            return float(keras_behind(self._model).backend.get_value(self._rate))
-        with compat.private("eager_mode")():  # a live graph may be the default one
-            # A distributed variable would enter its strategy, under any graph.
-            return float(components(self._rate)[0].numpy())
-
-    def _loop(self) -> dict[str, Any]:
-        loop = self._epoch.document(self._step)
-        if self._rate is not None:
-            rate = self._present_rate()
-            if rate != self._rate_unset:
-                loop["learning_rates"] = {"learning_rate": rate}
-        return loop
+    def _loop_document(self) -> dict[str, Any]:
+        """What the loop saves at the step of its last checkpoint."""
+        rate = {} if self._rate is None else self._rate.document()
+        return self._epoch.document(self._step) | rate
 
     def _checkpoint(self) -> str | None:
         """The checkpoint the model was restored from, if this hook wrote it."""
@@ -183,7 +160,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def before_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
-        self._note_saved(Checkpoint(f"{self._hook._save_path}-{step}"), step)
+        self._keep(Checkpoint(f"{self._hook._save_path}-{step}"), step)
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         step = int(global_step_value)
@@ -200,29 +177,30 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def note_saved(
         self, session: Any, step: int, path: str, write: Callable[[], Any], **later: Any
     ) -> None:
-        """The hook has saved this moment; `write` saves the present one to the path.
+        """The hook has saved this step; `write` saves the present values to the path.
 
         `later` is what a `Checkpoint` takes beside them.
         """
         if self._run is None:
             return
 
-        def again() -> None:
+        def write_again() -> None:
             with self._run.host.graph.hooks_run():
                 write()
 
         is_elsewhere = self._saved is None or self._saved.prefix != path
         values = self._run.host.graph.values
-        saved = Checkpoint(path, session, values, again, **later)
+        saved = Checkpoint(path, session, values, write_again, **later)
         if is_elsewhere:
-            self._note_saved(saved, step)
+            self._keep(saved, step)
         self._saved = saved
 
-    def _note_saved(self, saved: Checkpoint, step: int) -> None:
+    def _keep(self, saved: Checkpoint, step: int) -> None:
+        """Writes the state beside a checkpoint, and will write it again."""
         self._saved, self._step = saved, step
-        self._write()
+        self._write_state()
 
-    def _write(self) -> None:
+    def _write_state(self) -> None:
         if self._saved is not None and self._part is not None:
             prefix = self._saved.prefix
             self._saved.in_order(self._state.prepared(prefix, self._step))
@@ -231,7 +209,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """Writes checkpoint and state of the last step as they are now, if it saved."""
         if self._saved is not None and not self._is_early:
             self._saved.follow()
-        self._write()
+        self._write_state()
 
     def _save_backups(self, *, in_epoch: bool) -> None:
         new = self._backups.new(in_epoch=in_epoch)
@@ -274,10 +252,10 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settles state and checkpoint if what comes is none of a longer run."""
-        loop = self._run
-        if self._is_early or loop is None or not loop.has_begun or loop.is_over:
+        run = self._run
+        if self._is_early or run is None or not run.has_begun or run.is_over:
             return
-        data_ended, by_callback = loop.host.step.data_ended, not loop.is_stopped
+        data_ended, by_callback = run.host.step.data_ended, not run.is_stopped
         ending = Ending(in_epoch, epochs_left, data_ended, by_callback)
         if not ending.is_early:
             return
@@ -301,21 +279,21 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def _failed(self) -> None:
         is_newest = _NEWEST.get(self._folder) is self
         if is_newest and self._saved is not None and self._saved.is_current:
-            self._write()
+            self._write_state()
 
     def all_have_ended(self) -> None:
         self.rewrite()
         self._at_error.detach()
         if self._saved is not None:
             self._saved = Checkpoint(self._saved.prefix)
-        loop, self._run = self._run, None
-        loop.note_ended(self)
+        run, self._run = self._run, None
+        run.note_ended(self)
 
     def all_have_evaluated(self) -> None:
         """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
         is_newest = self._is_over and _NEWEST.get(self._folder) is self
         if is_newest and self._saved and iterations_of(self._model) == self._step:
-            self._write()
+            self._write_state()
 
     @property
     def has_saved(self) -> bool:
@@ -331,16 +309,3 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """Takes this listener off the hook."""
         others = [each for each in self._hook._listeners if each is not self]
         assign(self._hook, _listeners=others)
-
-
-class _Loop(NamedTuple):
-    """What the loop of an earlier run has saved."""
-
-    rates: tuple[float, ...]  # those that callbacks had set
-    epoch: Epoch | None
-
-
-def _parse(loop: Any, step: int) -> _Loop:
-    """Reads what a loop has saved; raises anything if it is damaged."""
-    rates = (loop.get("learning_rates") or {}).values()
-    return _Loop(tuple(float(rate) for rate in rates), epochs.of_loop(loop, step))

@@ -85,6 +85,9 @@ class StepPart(abc.ABC):
     # Whether the next step is made by `make_alone`: hooks hear of it later, or never.
     is_alone: bool = False
 
+    def install(self) -> None:  # noqa: B027 - a v1 graph is known in `begin` only
+        """Takes the model for the run, which opens."""
+
     # -- who takes part --------------------------------------------------------------
 
     def hook_of(self, guest: Guest) -> Any:

@@ -10,7 +10,7 @@ import weakref
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
 from hookbridge.ground.patching import assign
@@ -75,7 +75,7 @@ class EndTogether(any_flavour.AnyFlavour):
         wants_end = bool(self._model.stop_training)
         ends = self._agreement.ends_here(wants_end)
         if ends and not wants_end:
-            HookedLoop.note_stop_of(self._model)
+            HookedRun.note_stop_of(self._model)
         if ends != wants_end:
             assign(self._model, stop_training=ends)
 

@@ -12,8 +12,8 @@ from hookbridge.adapters.fit_loop.step_function import StepFunction
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.roles import given_role
 from hookbridge.adapters.guests.skipped import SkippedHook
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import StepPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground.protocols import Arguments, Hook
@@ -27,10 +27,13 @@ class WorkerStep(StepPart):
     in one process, by `fit`.
     """
 
-    def __init__(self, loop: HookedLoop, fit: NativeStep) -> None:
-        self._loop = loop
+    def __init__(self, run: HookedRun, fit: NativeStep) -> None:
+        self._run = run
         self._fit = fit
         self._has_failed_stop = False
+
+    def install(self) -> None:
+        self._fit.install()
 
     @property
     def native(self) -> StepFunction:  # type: ignore[override]
@@ -42,13 +45,13 @@ class WorkerStep(StepPart):
 
     def hook_of(self, guest: Guest) -> Any:
         """See `StepPart`; a hook that saves the model is called on the chief."""
-        extended = self._loop.model.distribute_strategy.extended
+        extended = self._run.model.distribute_strategy.extended
         if is_of_chief(guest) and not extended.should_checkpoint:
             return SkippedHook(guest, "chief")
         return guest.item
 
     def members(self, hooks: Sequence[Hook]) -> list[Hook]:
-        later = LaterStop(lambda: self._loop.mode == "train", self._loop.stop)
+        later = LaterStop(lambda: self._run.mode == "train", self._run.stop)
         return [*super().members(hooks), later]
 
     @property
@@ -80,7 +83,7 @@ class WorkerStep(StepPart):
 
     def stopped_by(self, error: BaseException) -> Any:
         """See `StepPart`; the step is made in any case, since the others make it."""
-        if self._loop.mode != "train":
+        if self._run.mode != "train":
             return self._fit.stopped_by(error)
         self._has_failed_stop = True
         outputs = self._fit.take_outputs()

@@ -17,8 +17,8 @@ from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
 from hookbridge.adapters.fit_loop.installation import Installation
 from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import StepPart
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
@@ -49,9 +49,9 @@ from hookbridge.ground.protocols import Arguments, Hook
 class ClusterStep(StepPart):
     """Makes the steps of one `fit` on remote workers, and delivers their events."""
 
-    def __init__(self, loop: HookedLoop, graph: FitGraph) -> None:
-        model = loop.model
-        self._loop = loop
+    def __init__(self, run: HookedRun, graph: FitGraph) -> None:
+        model = run.model
+        self._run = run
         self._model = model
         self._members = 0
         self._has_outputs = False
@@ -61,11 +61,14 @@ class ClusterStep(StepPart):
         )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
+        self._installation = Installation(model)
+
+    def install(self) -> None:
+        model = self._model
         self._patches.enter_context(cached_reads(model))
         self._patches.enter_context(no_empty_epochs(model, self._delivered))
         end_with_threads(model.distribute_strategy)
-        self._installation = Installation(model)
-        self._installation.install(loop, self._function_of)
+        self._installation.install(self._run, self._function_of)
 
     @property
     def data_ended(self) -> bool:  # type: ignore[override]
@@ -81,8 +84,8 @@ class ClusterStep(StepPart):
     def member_ended(self) -> None:
         """A callback had its `on_train_end`; the last one ends a run without hooks."""
         self._members -= 1
-        if self._members == 0 and not self._loop.hooks:
-            self._loop.leave()
+        if self._members == 0 and not self._run.hooks:
+            self._run.leave()
 
     def members(self, hooks: Sequence[Hook]) -> list[Hook]:
         return [
@@ -94,7 +97,7 @@ class ClusterStep(StepPart):
         """What schedules the steps of a loop; None where no hook takes part."""
         if source.mode is TRAIN:
             return ScheduledStep(source)
-        hooks = self._loop.hooks
+        hooks = self._run.hooks
         if hooks:
             loop = "evaluate" if source.mode is TEST else source.mode.name
             raise errors.RefusedError(
@@ -113,16 +116,16 @@ class ClusterStep(StepPart):
         """Whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.
-        loop = self._loop
-        return not loop.hooks or (loop.has_begun and self.events.max_lag > 0)
+        run = self._run
+        return not run.hooks or (run.has_begun and self.events.max_lag > 0)
 
     def make_alone(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
-        loop, scheduler = self._loop, self._scheduler
-        if any(each.has_saved for each in loop.states):
+        run, scheduler = self._run, self._scheduler
+        if any(each.has_saved for each in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
-            loop.settle()
+            run.settle()
         scheduler.prepare(self._installation.step, args)
         try:
             value = scheduler.schedule()
@@ -130,13 +133,13 @@ class ClusterStep(StepPart):
             self.events.flush()
             raise
         except BaseException:
-            loop.fail()
+            run.fail()
             raise
         outputs = scheduler.take_outputs()
-        if loop.hooks:
+        if run.hooks:
             self.events.add(value, lambda: self._replay(value))
         count = scheduler.in_flight.count
-        saves = any(saves_after(hook, count) for hook in loop.hooks)
+        saves = any(saves_after(hook, count) for hook in run.hooks)
         self.events.deliver(0 if saves else None)
         self._stop_if_preempted()
         return outputs
@@ -146,7 +149,7 @@ class ClusterStep(StepPart):
         if self._scheduler.load(value) is None:
             return
         with self._scheduler.presenting(value):
-            if self._loop.replay()[1]:
+            if self._run.replay()[1]:
                 self._ask_stop()
 
     def prepare(self, args: Arguments) -> None:
@@ -169,7 +172,7 @@ class ClusterStep(StepPart):
 
     def _stop_if_preempted(self) -> None:
         if PREEMPTED.is_set():
-            self._loop.stop()
+            self._run.stop()
 
     def stop(self) -> None:
         assign(self._model, stop_training=True)
@@ -197,18 +200,18 @@ class ClusterStep(StepPart):
         try:
             deliver()
         except ClusterFailure as e:
-            self._loop.fail()
+            self._run.fail()
             raise e.error from None
         except END_OF_DATA as e:
             if type(e) not in END_OF_DATA:
-                self._loop.fail()
+                self._run.fail()
                 raise
             self._ask_stop()
         except BaseException:
-            self._loop.fail()
+            self._run.fail()
             raise
         if self.events.stop_asked:
-            self._loop.stop()
+            self._run.stop()
 
     def flush(self) -> None:
         self.events.flush()

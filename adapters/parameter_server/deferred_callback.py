@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_host import cluster_host
 from hookbridge.adapters.parameter_server.cluster_step import ClusterStep
@@ -38,7 +38,7 @@ class DeferredCallback(ForeignCallback):
     def __init__(self, record: Guest, *, max_lag: int | None = None) -> None:
         super().__init__(record)
         self._self_max_lag = max_lag
-        self._self_run: HookedLoop | None = None
+        self._self_run: HookedRun | None = None
         self._self_step: ClusterStep | None = None
 
     @property
@@ -52,7 +52,7 @@ class DeferredCallback(ForeignCallback):
         """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.guest)
-            run = HookedLoop.join(model, cluster_host)
+            run = HookedRun.join(model, cluster_host)
             step = run.host.step
             assert isinstance(step, ClusterStep)
             step.add_member(self._self_max_lag)

@@ -54,7 +54,7 @@ class CallbackGroup:
             or any(m is member for m in run.members)
         ):
             run = self.run = self._new_run(graph)
-        run.join(member, is_called=self._takes_part(member))
+        run.join(member, takes_part=self._takes_part(member))
         return run
 
     def _takes_part(self, member: Any) -> bool:

@@ -21,7 +21,7 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_state.keeper import keeper_of
 from hookbridge.ground import compat
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
-from hookbridge.ground.lifecycle.overrides import called
+from hookbridge.ground.lifecycle.overrides import called_for
 from hookbridge.ground.protocols import (
     Callback,
     Coordinator,
@@ -47,7 +47,7 @@ class SessionRun:
         self.config = config
         self.graph = graph
         self.members: list[Any] = []  # the hooks that take part, in their order
-        self.called: list[Any] = []  # the callbacks that this process calls
+        self.callbacks: list[Any] = []  # those that this process calls
         self._active: list[Any] = []  # the members whose role lets them run here
         self.session: Any = None  # the raw session, or None before there is one
         self.step: int = 0  # the global step as far as it is known
@@ -55,6 +55,7 @@ class SessionRun:
         self.finished: bool = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
         self._calling: Any = None  # the method of a callback that runs
+        self.results: Any = None  # what the last step has fetched for callbacks
         # Which callback has set `stop_training`, or why the run ends.
         self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
@@ -62,13 +63,13 @@ class SessionRun:
         self.carry: Callable[[], None]  # see `Link.carry`
         self.model: LiveModel
 
-    def join(self, member: Any, *, is_called: bool) -> None:
-        """`begin` of one member; `is_called`: its role lets its callback run here."""
+    def join(self, member: Any, *, takes_part: bool) -> None:
+        """`begin` of one member; `takes_part`: its role lets its callback run here."""
         self.members.append(member)
-        if not is_called:
+        if not takes_part:
             return
         self._active.append(member)
-        self.called.append(member.called)
+        self.callbacks.append(member.called)
         self.check(member.record)
         if self.borrows:
             self._borrow(member.called)
@@ -194,7 +195,9 @@ class SessionRun:
             callbacks = [
                 m.called for m in self._active if roles.delivers(m.role, event)
             ]
-            self.calls[event] = [getattr(c, event) for c in called(callbacks, event)]
+            self.calls[event] = [
+                getattr(c, event) for c in called_for(callbacks, event)
+            ]
 
     def validates_here(self) -> bool:
         """Whether a validation in mid-training runs in this process."""

@@ -69,6 +69,10 @@ class TrainRun(SessionRun):
         self._rates = learning_rate.find(graph, config.learning_rate)
         evaluate = self._validation.run if self._validation else None
         self.make_model(self.metrics, self._rates, evaluate)
+        estimator_stack.collect_saver(graph)
+        self._state = RunState(
+            graph, estimator_stack.checkpoint_dir(), self, self.callbacks
+        )
         live_rates = self.model.live_link.rates
         self._epochs = TrainingEpochs(
             config.steps_per_epoch,
@@ -76,7 +80,7 @@ class TrainRun(SessionRun):
             live_rates,
             self.deliver,
             self._validation.logs_after,
-            lambda: self._state.without_effect(),
+            self._state.without_effect,
         )
         self._clock, self._logs = self._epochs.clock, self._epochs.logs
         self._values = monitors.ValueCheck(config, self.metrics)
@@ -91,10 +95,6 @@ class TrainRun(SessionRun):
         self._without_update = 0  # runs that did not move the global step
         self._coord: Any = None
         self._context: Any = None  # of the last run: hooks behind this one may stop it
-        estimator_stack.collect_saver(graph)
-        self._state = RunState(
-            graph, estimator_stack.checkpoint_dir(), self, self.called
-        )
         self._outside: OutsideVariables | None = None
 
     def check(self, guest: Guest) -> None:
@@ -141,7 +141,9 @@ class TrainRun(SessionRun):
         chosen = self._state.choose(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
-        self._outside = OutsideVariables(self.called, link.weights.trainable, link.owns)
+        self._outside = OutsideVariables(
+            self.callbacks, link.weights.trainable, link.owns
+        )
         self._restored(chosen if chosen != self.step else None)
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training

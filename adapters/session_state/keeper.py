@@ -15,8 +15,9 @@ from hookbridge.adapters.session_state.loop_state import LoopState, best_of, par
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state.backups import Backup, newer_than
 from hookbridge.adapters.state.backups import of as backups_of
-from hookbridge.adapters.state.files import CallbackState, Part, Saved, note_ended
+from hookbridge.adapters.state.files import CallbackState
 from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state.parts import Part, Saved, note_ended
 from hookbridge.ground.protocols import Callback, Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
@@ -42,7 +43,7 @@ class StateKeeper:
     """
 
     def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
-        self._saves = Saves(graph, self.saving, self.saved)
+        self._saves = Saves(graph, self.before_save, self.after_save)
         self._worker: WorkerCheckpoints | None = None
         self._is_kept, task = True, ""
         if task_of() == "worker":
@@ -138,7 +139,7 @@ class StateKeeper:
         if all(group.is_ready for group in self._groups):
             self._saves.know(self._session)
             late, self._pending = self._pending, []
-            self._save([each for each in late if not self._files.exists(each.prefix)])
+            self._settle([each for each in late if not self._files.exists(each.prefix)])
 
     @property
     def _step(self) -> int:
@@ -149,7 +150,7 @@ class StateKeeper:
             group.run.in_step or not group.is_ready for group in self._groups
         )
 
-    def save(
+    def save_session(
         self,
         session: Session,
         prefix: str,
@@ -165,7 +166,7 @@ class StateKeeper:
         else:
             self._saves.save(session, prefix, write, in_order=in_order)
 
-    def saving(self, session: Session, prefix: str) -> None:
+    def before_save(self, session: Session, prefix: str) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
         is_known = session is self._session and all(g.is_ready for g in self._groups)
         if self._is_kept and self._worker is None and is_known:
@@ -174,14 +175,18 @@ class StateKeeper:
                 if group.is_over:
                     note_ended(group.part.callbacks, prefix, self._step)
 
-    def saved(
-        self, session: Session, prefix: str, again: Callable[[], Any], **later: Any
+    def after_save(
+        self,
+        session: Session,
+        prefix: str,
+        write_as_saved: Callable[[], Any],
+        **later: Any,
     ) -> None:
-        """A checkpoint was written; `again` does so once more."""
+        """A checkpoint was written; `write_as_saved` does so once more."""
         if not self._is_kept or self._worker is not None:
             return
         mark = functools.partial(session_variables.writes, session)
-        checkpoint = Checkpoint(prefix, session, mark, again, **later)
+        checkpoint = Checkpoint(prefix, session, mark, write_as_saved, **later)
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
@@ -194,7 +199,7 @@ class StateKeeper:
             checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
         self._latest = (self._step, checkpoints)
 
-    def _save(self, checkpoints: list[Checkpoint]) -> None:
+    def _settle(self, checkpoints: list[Checkpoint]) -> None:
         """Writes checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
             self._note_done(checkpoints)
@@ -213,7 +218,7 @@ class StateKeeper:
             self._set_groups([group for group in self._groups if group.is_ready])
             if not self._must_wait(self._session):
                 late, self._pending = self._pending, []
-                self._save(late)
+                self._settle(late)
             else:
                 # An error may end the step before the other groups have its events.
                 for each in self._pending:
@@ -246,7 +251,7 @@ class StateKeeper:
             step, done = self._latest
             again = done if step == self._step else []
             late, self._pending = self._pending + again, []
-            self._save(late)
+            self._settle(late)
         if self._latest[1]:
             prefix = self._latest[1][-1].prefix
             note_ended(group.part.callbacks, prefix, self._step)

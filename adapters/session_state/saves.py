@@ -20,17 +20,21 @@ class Saves:
     """Follows the savers in the collection `SAVERS`, those of a later Scaffold too.
 
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
-    session. `saving(session, prefix)` is called before each save on the thread that
-    saves, and `saved(session, prefix, again)` after it. `again` writes the checkpoint
-    once more, with the session's present values, and calls neither.
+    session. `before_save(session, prefix)` is called before each save on the thread
+    that saves, and `after_save(session, prefix, write_as_saved)` after it.
+    `write_as_saved` writes the checkpoint once more, with the session's present values,
+    and calls neither.
     """
 
     def __init__(
-        self, graph: Any, saving: Callable[..., None], saved: Callable[..., None]
+        self,
+        graph: Any,
+        before_save: Callable[..., None],
+        after_save: Callable[..., None],
     ) -> None:
         self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
-        self._saving, self._saved = saving, saved
+        self._before_save, self._after_save = before_save, after_save
         self.is_closed = False  # whether the savers are not followed any more
         self._savers: list[InstanceMethods] = []
         self._is_leaving = False
@@ -80,21 +84,21 @@ class Saves:
         """Calls `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. `later` is
-        handed on to `saved`.
+        handed on to `after_save`.
         """
         restored = self._last_restored.get(session, prefix)
         if session not in self._known and restored != prefix:
             # A worker that joins later looks for its state beside the new one.
             storage.carry_over(restored, prefix)
-        self._saving(session, prefix)
+        self._before_save(session, prefix)
 
-        def again() -> Any:
+        def write_as_saved() -> Any:
             with session_variables.as_saved(session):
                 return write()
 
-        path = again()
+        path = write_as_saved()
         if path:
-            self._saved(session, path, again, **later)
+            self._after_save(session, path, write_as_saved, **later)
         return path
 
     def in_session(self) -> bool:

@@ -131,7 +131,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         if keeper is None:
             write()
         else:
-            keeper.save(session, prefix, write, self._in_order)
+            keeper.save_session(session, prefix, write, self._in_order)
         for listener in self._listeners:
             if isinstance(listener, FitStates):
                 listener.note_saved(

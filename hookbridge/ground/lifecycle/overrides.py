@@ -30,7 +30,7 @@ def overridden(
     """The events whose method does something in this guest.
 
     `set_model` and `set_params` always count. A batch method counts if Keras calls
-    it, see `called`.
+    it, see `called_for`.
 
     Args:
       guest: a hook or callback.
@@ -43,7 +43,8 @@ def overridden(
         for e in events_of(kind)
         if (e.name in _SETTERS and callable(getattr(guest, e.name, None)))
         or (
-            overrides(guest, e.name) and any(c is guest for c in called(guests, e.name))
+            overrides(guest, e.name)
+            and any(c is guest for c in called_for(guests, e.name))
         )
     )
 
@@ -80,7 +81,7 @@ def _insists(callback: Callback, mode: str) -> bool:
     return overrides(callback, own) and wants_batches(callback, mode)
 
 
-def called(guests: Sequence[Any], event: str) -> list[Any]:
+def called_for(guests: Sequence[Any], event: str) -> list[Any]:
     """The guests of one loop whose method for an event is called, in order.
 
     Methods that do nothing are left out. A callback can say that it wants no batches

@@ -13,7 +13,7 @@ from hookbridge.adapters.fit_loop.fit_host import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hook_to_callback import HookToCallback
-from hookbridge.adapters.hooked_loop.loop import HookedLoop
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground import compat
@@ -97,7 +97,7 @@ class OwnLoop:
         self._counter = getattr(model, "_train_counter", None)
         self._list: Any = None
         self._installation: OwnInstallation | None = None
-        self._hooked: HookedLoop | None = None
+        self._run: HookedRun | None = None
 
     # -- the block -------------------------------------------------------------------
 
@@ -108,12 +108,12 @@ class OwnLoop:
         self._lent.install()
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
         installation = OwnInstallation()
-        hooked = HookedLoop.open(model, lambda loop: fit_host(loop, installation))
+        run = HookedRun.open(model, lambda run: fit_host(run, installation))
         try:
             assign(model, stop_training=False)
             for callback in self._callbacks:
                 if isinstance(callback, HookToCallback):
-                    callback.expect(hooked)
+                    callback.expect(run)
             keras = _keras_of(model)
             self._list = keras.callbacks.CallbackList(
                 self._callbacks,
@@ -123,15 +123,15 @@ class OwnLoop:
                 steps=self._steps_per_epoch,
                 verbose=self._verbose,
             )
-            hooked.note_begin("train")
-            if hooked.hooks:
-                self._hooked, self._installation = hooked, installation
+            run.note_begin("train")
+            if run.hooks:
+                self._run, self._installation = run, installation
             else:
-                hooked.leave()
+                run.leave()
             self._list.on_train_begin()
             self._epoch, self._batch = self._first_step()
         except BaseException:
-            hooked.leave()
+            run.leave()
             self._lent.remove()
             raise
         return self
@@ -141,13 +141,13 @@ class OwnLoop:
     ) -> bool:
         try:
             if error is not None and type(error) not in (EndOfLoop, *END_OF_DATA):
-                if self._hooked is not None:
-                    self._hooked.fail()
+                if self._run is not None:
+                    self._run.fail()
                 return False
             # An epoch of a known length does not end with the body.
             is_left = self._steps_per_epoch and type(error) not in END_OF_DATA
-            if is_left and self._hooked is not None:
-                self._hooked.note_stop()
+            if is_left and self._run is not None:
+                self._run.note_stop()
             self._finish_epoch()
             self._list.on_train_end(own_logs.numbers(self._logs.last))
             return error is not None

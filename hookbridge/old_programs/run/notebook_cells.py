@@ -64,7 +64,7 @@ def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
     """Runs the cells in the main module; says which one failed."""
-    old = program.targets_tf1(located.file)
+    old = program.note_loaded(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
     if extras.is_installed("IPython"):

@@ -104,10 +104,10 @@ class Program:
         """The lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
-    def targets_tf1(self, file: str) -> bool | None:
-        """Whether a file means TensorFlow 1; None for one that imports no TensorFlow.
+    def note_loaded(self, file: str) -> bool | None:
+        """A file is loaded: the first one that imports TensorFlow enters the world.
 
-        A file of the program that imports TensorFlow enters the world here.
+        Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
         if self.own.is_old_library(file):
             return True
@@ -131,7 +131,7 @@ class OwnLoader(SourceFileLoader):
         """Compiles the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
-        old = self._program.targets_tf1(path)
+        old = self._program.note_loaded(path)
         if old is None:
             return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)

@@ -1,4 +1,7 @@
-"""Import statements of a program's own files become calls, which `answers` answers.
+"""What is rewritten of a program's own files as they are loaded.
+
+Import statements become calls, which `answers` answers, and arguments of TensorFlow's
+methods get their names of today.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines.
@@ -21,7 +24,7 @@ _ANSWERS = "hookbridge.old_programs.run.answers"
 
 
 def rewrite(tree: ast.Module, old: bool) -> ast.Module:
-    """Replaces the imports of TensorFlow in a module."""
+    """Replaces the imports of TensorFlow in a module, and old names of arguments."""
     rewriting = _Rewriting()
     new: ast.Module = rewriting.visit(tree)
     if not rewriting.has_calls:
@@ -46,7 +49,7 @@ def _comes_first(statement: ast.stmt) -> bool:
 
 
 class _Rewriting(ast.NodeTransformer):
-    """Replaces the imports of TensorFlow in a syntax tree."""
+    """Replaces the imports of TensorFlow in a syntax tree, and old argument names."""
 
     def __init__(self) -> None:
         self.has_calls = False  # whether an import was replaced

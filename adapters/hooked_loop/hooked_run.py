@@ -32,11 +32,11 @@ from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel
 
 # Model -> the innermost of the nested runs that have its loops, pending or going on.
-_INNERMOST: weakref.WeakKeyDictionary[Any, HookedLoop] = weakref.WeakKeyDictionary()
-_SUSPENDED: list[HookedLoop] = []  # the runs that wait for a loop inside them
+_INNERMOST: weakref.WeakKeyDictionary[Any, HookedRun] = weakref.WeakKeyDictionary()
+_SUSPENDED: list[HookedRun] = []  # the runs that wait for a loop inside them
 
 
-class HookedLoop:
+class HookedRun:
     """The state of one run; nothing of it outlives the run."""
 
     def __init__(self, model: KerasModel, make_host: MakeHost) -> None:
@@ -63,21 +63,22 @@ class HookedLoop:
         self.host: LoopHost = make_host(self)
 
     @classmethod
-    def open(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+    def open(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
         """Opens a run, which has the model's loops until it is over."""
-        loop = cls(model, make_host)
-        _INNERMOST[model] = loop
-        loop._starters.install()
-        return loop
+        run = cls(model, make_host)
+        _INNERMOST[model] = run
+        run.host.step.install()
+        run._starters.install()
+        return run
 
     @classmethod
-    def join(cls, model: KerasModel, make_host: MakeHost) -> HookedLoop:
+    def join(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
         """The run that waits for the model's next loop; opens one if there is none."""
-        loop = _INNERMOST.get(model)
-        if loop is not None and loop.mode is not None:
-            loop.leave()  # its native loop has ended, but nobody called `leave`
-            loop = None
-        return cls.open(model, make_host) if loop is None else loop
+        run = _INNERMOST.get(model)
+        if run is not None and run.mode is not None:
+            run.leave()  # its native loop has ended, but nobody called `leave`
+            run = None
+        return cls.open(model, make_host) if run is None else run
 
     def add(
         self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
@@ -181,9 +182,9 @@ class HookedLoop:
     @staticmethod
     def note_stop_of(model: KerasModel) -> None:
         """The training of a model ends after this step, by a hook elsewhere."""
-        loop = _INNERMOST.get(model)
-        if loop is not None:
-            loop.note_stop()
+        run = _INNERMOST.get(model)
+        if run is not None:
+            run.note_stop()
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
@@ -313,4 +314,4 @@ class HookedLoop:
 
 
 # Puts the host of a run together.
-MakeHost = Callable[[HookedLoop], LoopHost]
+MakeHost = Callable[[HookedRun], LoopHost]

@@ -1,0 +1,72 @@
+"""What a `fit` keeps beside its callbacks: its epoch, and a rate that they have set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.live_session.live_variables import (
+    assign_all,
+    components,
+    is_in_graph,
+    learning_rate_variable,
+)
+from hookbridge.adapters.state import epochs
+from hookbridge.adapters.state.epochs import Epoch
+from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
+
+
+class FitLoopState(NamedTuple):
+    """What the loop of an earlier run has saved."""
+
+    rates: tuple[float, ...]  # those that callbacks had set
+    epoch: Epoch | None
+
+
+def parse(loop: Any, step: int) -> FitLoopState:
+    """Reads what a loop has saved; raises anything if it is damaged."""
+    rates = (loop.get("learning_rates") or {}).values()
+    found = tuple(float(rate) for rate in rates)
+    return FitLoopState(found, epochs.of_loop(loop, step))
+
+
+def open_epoch(loops: Sequence[FitLoopState]) -> int | None:
+    """The epoch that an earlier run has begun and not ended, or None."""
+    begun = [each.epoch for each in loops if each.epoch is not None]
+    return begun[0].number if begun and begun[0].is_open else None
+
+
+class FitRate:
+    """The learning rate of a model, which is state once a callback has set it."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._model = model
+        self._variable = learning_rate_variable(getattr(model, "optimizer", None))
+        # Its value as long as no callback has set it; None once one has.
+        self._unset: float | None = None
+
+    def begin(self, loops: Sequence[FitLoopState]) -> None:
+        """Goes on with the rate that a callback set, in whichever loop."""
+        if self._variable is not None:
+            rates = {rate for each in loops for rate in each.rates}
+            self._unset = None if rates else self._present()
+            if len(rates) == 1:
+                assign_all(self._model, [(self._variable, *rates)])
+
+    def document(self) -> dict[str, Any]:
+        """What is saved of it; nothing while it is as it was in the beginning."""
+        if self._variable is None:
+            return {}
+        rate = self._present()
+        is_set = rate != self._unset
+        return {"learning_rates": {"learning_rate": rate}} if is_set else {}
+
+    def _present(self) -> float:
+        if is_in_graph(self._variable):
+            backend = keras_behind(self._model).backend
+            return float(backend.get_value(self._variable))
+        with compat.private("eager_mode")():  # a live graph may be the default one
+            # A distributed variable would enter its strategy, under any graph.
+            return float(components(self._variable)[0].numpy())

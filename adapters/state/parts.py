@@ -1,0 +1,213 @@
+"""Callbacks whose state is kept, and what was found beside a checkpoint for them."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import logging
+
+from hookbridge.adapters.state import attributes, identity
+from hookbridge.adapters.state.document import Document, Entry
+from hookbridge.adapters.state.matching import Matches, match
+
+# Where the last run of a callback in this process ended: the directory and the step.
+_ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
+
+
+class Part:
+    """Callbacks whose events come together; `loop` returns what their loop keeps."""
+
+    def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
+        self.callbacks = callbacks
+        self.loop = loop
+        # Of a user's callback only attributes that differ from this are saved. The
+        # counters of Keras's own callbacks are always saved.
+        self._base: list[dict[str, Any]] = []
+        self._frozen: tuple[list[Entry], Any] | None = None
+        self._at_end: list[Entry] = []  # what a frozen part was after its last event
+        # By the place of a callback: the attributes with which it goes on.
+        self._restored: dict[int, list[str]] = {}
+        for callback in callbacks:
+            identity.of(callback)  # before training changes any value
+
+    def begin(self) -> None:
+        """Called after `on_train_begin`: what changes from here on is state."""
+        self._base = [
+            {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
+            for c in self.callbacks
+        ]
+
+    def freeze(self) -> None:
+        """The state stays as it is: later events are none of an uninterrupted job."""
+        self._frozen = copy.deepcopy(self.state())
+
+    def note_end(self) -> None:
+        """Called after `on_train_end`; only evaluations may follow."""
+        if self._frozen is not None:
+            self._at_end = copy.deepcopy(self._entries())
+
+    def add_later_events(self) -> None:
+        """Adds to a frozen state what an evaluation after the run has changed."""
+        if self._frozen is None or not self._at_end:
+            return
+        before, self._at_end = self._at_end, copy.deepcopy(self._entries())
+        for entry, old, new in zip(self._frozen[0], before, self._at_end, strict=True):
+            for name, value in new.state.items():
+                was = old.state.get(name)
+                entry.state[name] = _with_change(entry.state.get(name, was), was, value)
+
+    def state(self) -> tuple[list[Entry], Any]:
+        """The present state of the callbacks, and of their loop."""
+        return self._frozen or (self._entries(), self.loop())
+
+    def _entries(self) -> list[Entry]:
+        """What each callback has changed since the run began."""
+        return [
+            Entry(
+                identity.of(callback),
+                {
+                    name: getattr(callback, name)
+                    for name, now in attributes.storable(callback).items()
+                    if name not in base or not attributes.same(now, base[name])
+                },
+            )
+            for callback, base in zip(self.callbacks, self._base, strict=True)
+        ]
+
+    def restore(self, saved: Saved) -> None:
+        """Gives the callbacks their states; those without one stay as they are."""
+        for place, callback in enumerate(self.callbacks):
+            entry = saved.entry_of(callback)
+            if entry is None:
+                continue
+            names = self._restored[place] = _put(callback, entry, saved)
+            # What is restored is saved again with the next checkpoint.
+            for name in names:
+                self._base[place].pop(name, None)
+
+    def going_back(self) -> Callable[[], None]:
+        """What gives callbacks the restored attributes as they are now."""
+        now = [
+            (self.callbacks[place], name, copy.deepcopy(getattr(callback, name)))
+            for place, names in self._restored.items()
+            for callback in [self.callbacks[place]]
+            for name in names
+        ]
+
+        def go_back() -> None:
+            for callback, name, value in now:
+                attributes.put(callback, name, value, is_as_written=True)
+
+        return go_back
+
+
+class Saved:
+    """The state that was found beside a checkpoint."""
+
+    def __init__(self, file: Document, callbacks: Sequence[Any], path: str) -> None:
+        self.step: int = file.step
+        self._entries = file.entries
+        self.loops: Sequence[Any] = file.loops
+        self.path = path
+        # Its directory and the step.
+        self.at: tuple[str, int] = (os.path.dirname(path), file.step)
+        self._callbacks = list(callbacks)
+        self._matches: Matches = match(
+            [identity.of(c) for c in callbacks], [e.identity for e in self._entries]
+        )
+
+    def entry_of(self, callback: Any) -> Entry | None:
+        """The state of a callback, or None if it has none here."""
+        for place, each in enumerate(self._callbacks):
+            if each is callback and place in self._matches.pairs:
+                return self._entries[self._matches.pairs[place]]
+        return None
+
+    def report(self, *, is_own: bool) -> None:
+        """Logs who goes on and who begins anew, and why; who is missing if `is_own`."""
+        pairs, missing, lost = self._matches
+        for reason, places in lost:
+            if not any(self._entries[n].state for n in places):
+                continue  # nothing is lost
+            logging.warning(
+                "hookbridge: %s (in %s). A callback is known by the texts that it is "
+                "constructed with, or by an attribute `state_key` of its own: set one "
+                "that stays the same.",
+                reason,
+                self.path,
+            )
+        states = [self._entries[n] for n in missing if self._entries[n].state]
+        if states and is_own:
+            logging.warning(
+                "hookbridge: %s has the state of %s, no longer among the callbacks; it "
+                "is left out.",
+                self.path,
+                ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
+            )
+        names: tuple[list[str], list[str]] = ([], [])
+        for place, callback in enumerate(self._callbacks):
+            names[place in pairs].append(str(identity.of(callback)))
+        logging.info(
+            "hookbridge: callbacks that go on with the state in %s: %s; that begin "
+            "anew: %s.",
+            self.path,
+            ", ".join(names[True]) or "none",
+            ", ".join(names[False]) or "none",
+        )
+
+
+def _with_change(saved: Any, before: Any, now: Any) -> Any:
+    """A value with the change from `before` to `now`, where that is clear."""
+    if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
+        return now
+    if type(saved) is type(before) is type(now) is int:
+        return saved + now - before
+    if isinstance(saved, list) and isinstance(now, list) and isinstance(before, list):
+        return saved + now[len(before) :] if now[: len(before)] == before else saved
+    return saved
+
+
+def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
+    """Notes that callbacks already have the state that their run has saved."""
+    for callback in callbacks:
+        _ENDED.put(callback, (os.path.dirname(prefix), step))
+
+
+def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
+    """Sets the attributes of a callback; returns what its next state needs too."""
+    name, state = entry.identity.kind, entry.state
+    has_it = _ENDED.get(callback) == saved.at
+    now, before = identity.of(callback).values, entry.identity.values
+    names = []
+    for attribute, value in state.items():
+        new = now.get(attribute, [])
+        if new != before.get(attribute, new) and not isinstance(new, list):
+            continue  # it was constructed with another value: the user's new choice
+        # An object that has what the file holds may have changed it since, in
+        # `on_train_begin`. Only Keras's own counters began anew there.
+        if not has_it or attribute in attributes.counters_of(callback):
+            try:
+                if attribute == "best":
+                    attributes.find_direction(callback)
+                attributes.put(
+                    callback,
+                    attribute,
+                    value,
+                    is_as_written=entry.is_as_written,
+                )
+            except Exception as e:  # a property of a user's class may raise
+                logging.warning(
+                    "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). It "
+                    "begins anew; the other attributes are restored.",
+                    name,
+                    attribute,
+                    saved.path,
+                    type(e).__name__,
+                    e,
+                )
+                continue
+        names.append(attribute)
+    return names
