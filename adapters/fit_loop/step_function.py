@@ -93,6 +93,7 @@ class StepFunction:
         names_to_try: Sequence[str] = (),
         is_filed: bool = True,
     ) -> TappedFunction:
+        """Keras's function, whose step returns the tensors of `keys` too."""
         tap = StepTap(
             self._source, sorted(keys), self.names, names_to_try, self._counter
         )

@@ -14,8 +14,14 @@ from hookbridge.old_programs.reading.bound_names import Names, canonical
 # What code asks that has branches for other versions of TensorFlow or of Python.
 _VERSIONS = frozenset(
     {
-        *("__version__", "VERSION", "version_info", "hexversion", "PY2", "PY3"),
-        *("python_version", "python_version_tuple"),
+        "__version__",
+        "VERSION",
+        "version_info",
+        "hexversion",
+        "PY2",
+        "PY3",
+        "python_version",
+        "python_version_tuple",
     }
 )
 # Both ends of the versions that a program may meet. Under `hookbridge run` a file of
