@@ -111,6 +111,15 @@ def imported_modules(node: ast.AST) -> list[str]:
     return []
 
 
+@pytest.mark.parametrize(
+    "name", ["callbacks", "checkpoints", "data", "loops", "testing"]
+)
+def test_dir_shows_public_names_alone(name: str) -> None:
+    module = getattr(hb, name)
+    public = [n for n in dir(module) if not n.startswith("_")]
+    assert public == sorted(module.__all__)
+
+
 def test_an_unknown_name_is_told_the_nearest_ones() -> None:
     words = "no attribute `as_hook`; the nearest public names: as_hooks"
     with pytest.raises(AttributeError, match=words):

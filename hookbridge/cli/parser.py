@@ -14,7 +14,14 @@ from hookbridge import errors
 
 HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow
-_METAVARS = {"config": "FILE", "guests": "FILE", "target": "VERSION"}
+_METAVARS = {
+    "config": "FILE",
+    "guests": "FILE",
+    "names": "FILE",
+    "page": "FILE",
+    "target": "VERSION",
+    "to": "FOLDER",
+}
 
 
 class Values(argparse.Namespace):

@@ -24,10 +24,10 @@ from hookbridge.adapters.state.files import CallbackState
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import KerasModel
-from hookbridge.insight.background_saves import (
-    BackgroundSaverHook as BackgroundSaverHook,
-)
+from hookbridge.insight.background_saves import BackgroundSaverHook
 from hookbridge.insight.checkpoint_entries import converted, entry_of
+
+__all__ = ["BackgroundSaverHook", "RestoreReport", "newest", "restore"]
 
 # Entries that Keras computes instead of storing.
 _DERIVED = ("beta1_power", "beta2_power", "signal_early_stopping/STOP")
@@ -266,3 +266,8 @@ def _build_optimizer(model: KerasModel) -> None:
     if build is not None and not getattr(optimizer, "built", False):
         with model.distribute_strategy.scope():
             build(model.trainable_variables)
+
+
+def __dir__() -> list[str]:
+    """The public names, without what this module imports."""
+    return list(__all__)
