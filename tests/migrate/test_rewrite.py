@@ -25,7 +25,7 @@ def test_a_result_tells_what_was_done_and_what_is_left() -> None:
     done = migrate.rewrite(f"{OLD}y = tf.contrib.gan.gan_train(x)\n")
     first, edit = done.edits
     assert (first.rule, first.after) == ("v1-imports", "tensorflow.compat.v1 as tf")
-    assert (edit.rule, edit.line) == ("names", 2)
+    assert (edit.rule, edit.line) == ("dead-names", 2)
     assert (edit.before, edit.after) == (
         "tf.estimator.RunConfig",
         "hb.estimator.RunConfig",
@@ -39,7 +39,7 @@ def test_a_result_tells_what_was_done_and_what_is_left() -> None:
 
 def test_only_and_skip_choose_the_rules_and_the_target_decides() -> None:
     text = f"{OLD}x = tf.AUTO_REUSE, tf.contrib.crf\n"
-    all_but = migrate.rewrite(text, skip=["names", "todos"])
+    all_but = migrate.rewrite(text, skip=["dead-names", "todos"])
     assert "tf.estimator.RunConfig" in all_but.source
     assert "import tensorflow.compat.v1 as tf" in all_but.source
     assert not all_but.todos
@@ -213,7 +213,7 @@ def test_the_command_shows_before_it_writes(tmp_path: Path, capsys: Output) -> N
     path.write_text(OLD)
     done = command(capsys, "rewrite", tmp_path)
     assert done.code == 0, done.err
-    assert "2: names: tf.estimator.RunConfig -> hb.estim" in done.out
+    assert "2: dead-names: tf.estimator.RunConfig -> hb" in done.out
     assert "1 would change" in done.out
     done = command(capsys, "rewrite", "--diff", "--check", tmp_path)
     assert done.code == 1

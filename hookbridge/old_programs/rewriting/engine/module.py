@@ -1,4 +1,4 @@
-"""Rewrites one module by rules: what it needs is looked for again after each walk."""
+"""Rewrites one module by rules, in a few walks: each looks for what is left."""
 
 from __future__ import annotations
 

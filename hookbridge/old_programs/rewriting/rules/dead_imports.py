@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 
-from hookbridge.old_programs.names.resolution import Resolution, resolve
+from hookbridge.old_programs.names.resolution import Resolution
 from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
-NAME = "imports"
+NAME = "dead-imports"
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     "hookbridge.estimator.v1",
@@ -104,7 +104,7 @@ def prepare(context: Context) -> None:
         elif lines and lines != [f"import {one.bound}"]:
             context.kept.add(one.bound)
             meant = context.meant(full)
-            new = resolve(meant, context.target)
+            new = context.resolve(meant)
             if one.bound in bound:
                 bound[one.bound] = meant if new is None else new.living
         elif not lines:

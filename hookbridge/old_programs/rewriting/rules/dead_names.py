@@ -8,7 +8,7 @@ from hookbridge.old_programs.reading.bound_names import canonical
 from hookbridge.old_programs.rewriting.engine.context import Context, root_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
-NAME = "names"
+NAME = "dead-names"
 CODES = (
     "ESTIMATOR",
     "ESTIMATOR_PRIVATE",

@@ -53,7 +53,7 @@ def apply(node: ast.Import | ast.ImportFrom | ast.Attribute, context: Context) -
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
-    """Imports from v1 what both have; what died is left to `imports`."""
+    """Imports from v1 what both have; what died is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
     place = canonical(module)
     others = ("tf.compat.v1", "tf.contrib", "tf.examples")
