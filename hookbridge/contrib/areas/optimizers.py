@@ -1,10 +1,14 @@
-"""`tf.contrib.opt.LazyAdamOptimizer`, the optimizer of many old language models."""
+"""`tf.contrib.opt`: the optimizers of old language models and of object detection."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
+
+from hookbridge import errors
+from hookbridge.adapters.session_graph import saved
 
 v1: Any = tf.compat.v1
 
@@ -39,3 +43,103 @@ class LazyAdamOptimizer(v1.train.AdamOptimizer):  # type: ignore[misc]
             v1.scatter_update(square, indices, squares),
             v1.scatter_sub(variable, indices, change),
         )
+
+
+class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
+    """Applies another optimizer, and averages the variables that it trains.
+
+    `swapping_saver` saves the averages under the names of the variables.
+    """
+
+    def __init__(
+        self,
+        opt: Any,
+        average_decay: float = 0.9999,
+        num_updates: Any = None,
+        sequential_update: bool = True,
+    ) -> None:
+        self._optimizer = opt
+        self._ema = v1.train.ExponentialMovingAverage(average_decay, num_updates)
+        self._sequential_update = sequential_update
+        # A variable's name -> its average's, and back; None before `apply_gradients`.
+        self._swapped: dict[str, str] | None = None
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        """See `Optimizer.compute_gradients`, of the other optimizer."""
+        return self._optimizer.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """See `Optimizer.apply_gradients`; then the averages follow."""
+        pairs = list(grads_and_vars)
+        train = self._optimizer.apply_gradients(
+            pairs, global_step=global_step, name=name
+        )
+        trained = [variable for gradient, variable in pairs if gradient is not None]
+        after = [train] if self._sequential_update else []
+        with tf.control_dependencies(after):
+            follow = self._ema.apply(trained)
+        averages = {v.op.name: self._ema.average(v).op.name for v in trained}
+        self._swapped = averages | {average: own for own, average in averages.items()}
+        return tf.group(train, follow, name="train_with_avg")
+
+    def swapping_saver(
+        self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
+    ) -> Any:
+        """A `Saver` for the training, whose checkpoints have the averages as weights.
+
+        Args:
+          var_list: the variables, or `{name: variable or parts}`, as for `Saver`; all
+            of the graph if None.
+          name: the name of the saver.
+          **kwargs: further arguments of `Saver`.
+
+        Raises:
+          RuntimeError: nothing was minimized yet.
+          errors.InvalidArgumentError: an average or a variable is not in `var_list`.
+        """
+        if self._swapped is None:
+            raise RuntimeError(
+                "Must call apply_gradients or minimize before creating the "
+                "swapping_saver"
+            )
+        given = v1.global_variables() if var_list is None else var_list
+        entries = given if isinstance(given, Mapping) else _entries(given)
+        by_name = {v.op.name: v for parts in entries.values() for v in _parts(parts)}
+
+        def swapped(variable: Any) -> Any:
+            other = (self._swapped or {}).get(variable.op.name)
+            if other is not None and other not in by_name:
+                raise errors.InvalidArgumentError(
+                    f"Variable to swap {other} is not part of variables to save. Give "
+                    f"`swapping_saver` `{variable.op.name}` and its average together, "
+                    "or no `var_list`."
+                )
+            return variable if other is None else by_name[other]
+
+        swapped_entries = {
+            key: list(map(swapped, parts)) if _is_list(parts) else swapped(parts)
+            for key, parts in entries.items()
+        }
+        return v1.train.Saver(swapped_entries, name=name, **kwargs)
+
+
+def _is_list(parts: Any) -> bool:
+    """Whether it is the parts of one variable: a list, or a partitioned variable."""
+    return isinstance(parts, Iterable) and not isinstance(parts, tf.Variable)
+
+
+def _parts(parts: Any) -> list[Any]:
+    return list(parts) if _is_list(parts) else [parts]
+
+
+def _entries(variables: Iterable[Any]) -> dict[str, Any]:
+    """`{name in the checkpoint: variable, or the parts of one}`."""
+    entries: dict[str, Any] = {}
+    for entry, variable in saved.entries_of(variables).items():
+        if entry.slice:
+            entries.setdefault(entry.name, []).append(variable)
+        else:
+            entries[entry.name] = variable
+    return entries

@@ -209,6 +209,58 @@ def lazy_adam():
         found["lazy_adam"] = numbers(session.run(tables))
 
 
+def moving_average():
+    folder = tempfile.mkdtemp()
+    kinds = {"resource": True, "reference": False, "at_once": True}
+    for name, resource in kinds.items():
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.set_random_seed(1)
+            step = tf.train.get_or_create_global_step()
+            parts = tf.get_variable(
+                "parts",
+                [4, 2],
+                initializer=ONES,
+                partitioner=tf.fixed_size_partitioner(2),
+                use_resource=resource,
+            )
+            one = tf.get_variable("one", [2], initializer=ONES, use_resource=resource)
+            tf.get_variable("other", [2], initializer=ONES, trainable=False)
+            loss = tf.reduce_sum(tf.square(tf.convert_to_tensor(parts) * one - 3.0))
+            inner = tf.train.MomentumOptimizer(0.02, 0.9)
+            optimizer = tf.contrib.opt.MovingAverageOptimizer(
+                inner,
+                average_decay=0.6,
+                num_updates=None if resource else step,
+                sequential_update=name != "at_once",
+            )
+            try:
+                optimizer.swapping_saver()
+            except RuntimeError as e:
+                early = str(e)
+            train_op = optimizer.minimize(loss, global_step=step)
+            saver = optimizer.swapping_saver(max_to_keep=1)
+            try:
+                optimizer.swapping_saver([one])
+            except ValueError as e:
+                missing = str(e)[:50]
+            session.run(tf.global_variables_initializer())
+            losses = [session.run([loss, train_op])[0] for _ in range(4)]
+            if name == "at_once":  # the averages and the updates race, by intention
+                found["moving_average_" + name] = numbers(losses)
+                continue
+            path = saver.save(session, os.path.join(folder, name))
+            reader = tf.train.NewCheckpointReader(path)
+            names = sorted(reader.get_variable_to_shape_map())
+            values = numbers([reader.get_tensor(n) for n in names])
+            found["moving_average_" + name] = [
+                numbers(losses),
+                early,
+                missing,
+                names,
+                values,
+            ]
+
+
 def rest():
     cluster = tf.train.ClusterSpec({"worker": ["a:1"]})
     resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster)
@@ -222,7 +274,7 @@ def rest():
     ]
 
 
-for function in (hparams, mnist, lazy_adam, rest):
+for function in (hparams, mnist, lazy_adam, moving_average, rest):
     function()
 json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)
 import seq2seq  # writes the other file
