@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from hookbridge.ground.lifecycle import (
     Delivery,
-    Ending,
     Event,
     events_of,
     expected_events,
     overridden,
 )
+from hookbridge.ground.lifecycle import Ending as Ending
 from hookbridge.testing.conformance import assert_conforms, differences
 from hookbridge.testing.event_log import EventLog, Record
 from hookbridge.testing.recorders import RecordingCallback, RecordingHook
@@ -26,7 +26,6 @@ from hookbridge.testing.spying import spy, unspy
 
 __all__ = [
     "Delivery",
-    "Ending",
     "Event",
     "EventLog",
     "Record",

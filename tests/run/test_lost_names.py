@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import io
+import json
+import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +76,45 @@ def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     assert lost_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
     lost_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
     assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+
+
+# What `dir(numpy)` shows on NumPy 1.18.5, that of TensorFlow 1.15.
+NUMPY_1_18 = Path(__file__).with_name("data") / "numpy_1_18.json"
+# What is there of no use to a program: switches of `import`, of C and of the tests.
+OF_NO_USE = re.compile(
+    "ALLOW_THREADS|BUFSIZE|CLIP|RAISE|WRAP|MAXDIMS|(ERR|FPE|SHIFT|MAY_SHARE|UFUNC)_.*|"
+    "FLOATING_POINT_SUPPORT|Tester|absolute_import|division|print_function|add_.*|"
+    "compat|numarray|oldnumeric|sys|warnings|sctypeNA|typeNA|core|matrixlib|version"
+)
+
+
+def test_every_name_that_numpy_has_lost_is_told() -> None:
+    names = json.loads(NUMPY_1_18.read_text("utf-8"))
+    lost = set(names) - set(dir(np))
+    known = {n[len("numpy.") :] for n in removed() if n.startswith("numpy.")}
+    known |= {"bool", "long"}  # NumPy 2 has them again
+    assert not {n for n in lost - known if not OF_NO_USE.fullmatch(n)}
+
+
+def test_lost_functions_of_numpy_act_as_before() -> None:
+    program = (
+        "import warnings\nimport numpy as np\nfrom numpy import alen, math, msort\n"
+        "warnings.simplefilter('ignore', np.VisibleDeprecationWarning)\n"
+        "print(alen(5), alen([[1], [2]]), math.sqrt(4.0))\n"
+        "print(msort([[3, 1], [2, 4]]).tolist())\n"
+        "print(np.in1d([[1, 2], [3, 4]], [2, 3]).tolist())\n"
+        "print(np.trapz([1, 2, 3]), np.row_stack([[1], [2]]).tolist())\n"
+    )
+    lost_names.bring_back(())
+    with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(program, {})
+    assert out.getvalue().splitlines() == [
+        "1 2 2.0",
+        "[[2, 1], [3, 4]]",
+        "[False, True, True, False]",
+        "4.0 [[1], [2]]",
+    ]
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:

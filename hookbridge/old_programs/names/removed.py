@@ -1,7 +1,7 @@
 """Names that Python and other libraries had in the time of TensorFlow 1.
 
 data/removed.json has a row for each: the library, the version that lost it, and what
-stands for it. `np.bool` is none of them: NumPy 2 has it again.
+stands for it. `np.bool` and `np.long` are none of them: NumPy 2 has them again.
 """
 
 from __future__ import annotations

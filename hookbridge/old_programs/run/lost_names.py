@@ -50,9 +50,30 @@ def asfarray(a: Any, dtype: Any = None) -> Any:
     return numpy.asarray(a, dtype=dtype)
 
 
+def alen(a: Any) -> int:
+    """`numpy.alen`: the length of the first axis, 1 for a number."""
+    return len(importlib.import_module("numpy").atleast_1d(a))
+
+
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
+    """`numpy.in1d`: `numpy.isin` of what is laid out flat."""
+    numpy = importlib.import_module("numpy")
+    return numpy.isin(numpy.ravel(ar1), ar2, assume_unique, invert)
+
+
+def msort(a: Any) -> Any:
+    """`numpy.msort`: a copy, sorted along its first axis."""
+    return importlib.import_module("numpy").sort(a, axis=0)
+
+
 _OURS: dict[str, Any] = {
     "inspect.getargspec": getargspec,
     "numpy.NINF": -float("inf"),
+    "numpy.NZERO": -0.0,
+    "numpy.PZERO": 0.0,
+    "numpy.alen": alen,
+    "numpy.in1d": in1d,
+    "numpy.msort": msort,
     "numpy.asfarray": asfarray,
     "numpy.asscalar": asscalar,
     "scipy.misc.imread": lost_pictures.imread,
@@ -70,13 +91,23 @@ def bring_back(used: Collection[str]) -> None:
     names = {n for n, row in removed().items() if row.library in _ALWAYS} | {*used}
     for name in sorted(names):
         row = removed()[name]
+        if _has(name):
+            continue  # this release of the library, maybe an older one, still has it
         if name in _OURS:
             _give(name, _OURS[name])
         elif row.living:
             root = row.living.partition(".")[0]
             if hasattr(builtins, root) or is_installed(root):
                 _give(name, _value(_name_of_today(row.living)))
-    _give("numpy.bool", bool)
+    for again, kind in (("bool", bool), ("long", int)):  # NumPy 2 has them again
+        _give(f"numpy.{again}", kind)
+
+
+def _has(name: str) -> bool:
+    """Whether a module that was imported already has a name."""
+    module, _, last = _name_of_today(name).rpartition(".")
+    # Not `hasattr`: NumPy warns of some of these names.
+    return last in vars(sys.modules.get(module, object))
 
 
 def _name_of_today(name: str) -> str:
