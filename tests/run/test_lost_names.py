@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2
 from hookbridge.old_programs.names.removed import removed
 from hookbridge.old_programs.run import lost_names, lost_pictures
+from hookbridge.old_programs.scanning.scan import scan
 
 
 def test_modules_that_a_library_lost_come_back(
@@ -76,6 +78,34 @@ def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     assert lost_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
     lost_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
     assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+
+
+OF_PILLOW = {name for name, row in removed().items() if row.library == "Pillow"}
+
+
+def test_texts_have_the_sizes_of_pillow_9() -> None:
+    """The numbers are those of Pillow 9.5."""
+    pytest.importorskip("PIL")
+    from PIL import Image, ImageDraw, ImageFont
+
+    lost_names.bring_back(OF_PILLOW)
+    load = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)
+    font: Any = load()
+    draw: Any = ImageDraw.Draw(Image.new("RGB", (200, 80)))
+    assert font.getsize("Hello") == (30, 11)
+    assert draw.textsize("one\nmore", font) == (24, 26)
+    assert vars(Image)["ANTIALIAS"] == 1
+
+
+def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) -> None:
+    text = "import os\nos.path.getsize('a')\nfont.getsize('a')\n"
+    found = []
+    for name, first in (("with.py", "from PIL import ImageFont\n"), ("without.py", "")):
+        (tmp_path / name).write_text(first + text)
+        report = scan([tmp_path / name], target="2.21")
+        found.append({(f.line, f.code, f.name) for f in report.findings})
+    fonts = ("PIL.ImageFont.FreeTypeFont.getsize", "PIL.ImageFont.ImageFont.getsize")
+    assert found == [{(4, "LOST_FUNCTION", font) for font in fonts}, set()]
 
 
 # What `dir(numpy)` shows on NumPy 1.18.5, that of TensorFlow 1.15.

@@ -21,6 +21,7 @@ class Removed(NamedTuple):
     hint: str = ""  # what to write, in words, where there is no such name
     # Whether `hookbridge run` gives back what has no such name.
     is_given_back: bool = False
+    is_method: bool = False  # of the objects of a class, which is a part of the name
 
 
 @functools.cache
@@ -33,6 +34,7 @@ def removed() -> dict[str, Removed]:
             row.get("living", ""),
             row.get("hint", ""),
             row.get("given back", False),
+            row.get("method", False),
         )
         for name, row in table("removed").items()
     }
@@ -42,6 +44,20 @@ def removed() -> dict[str, Removed]:
 def roots() -> frozenset[str]:
     """The top modules that have lost names."""
     return frozenset(name.partition(".")[0] for name in removed())
+
+
+def removed_methods(method: str) -> list[str]:
+    """The removed methods of this name, whatever class and library they are of."""
+    return _methods().get(method, [])
+
+
+@functools.cache
+def _methods() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, row in removed().items():
+        if row.is_method:
+            found.setdefault(name.rpartition(".")[2], []).append(name)
+    return found
 
 
 def removed_part(name: str) -> str:

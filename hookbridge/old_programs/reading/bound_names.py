@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from hookbridge.old_programs.names.removed import removed_methods
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
@@ -205,16 +207,28 @@ class Names:
         return None if raw is None else canonical(raw)
 
 
+def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
+    """Those of the names that are of a library which the module imports."""
+    imported = {one.full.partition(".")[0] for node in nodes for one in imports(node)}
+    return [name for name in names if name.partition(".")[0] in imported]
+
+
 def uses(
     nodes: Sequence[ast.AST], names: Names
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost dotted names in a module, and the names that it imports."""
+    """The outermost dotted names in a module, and the names that it imports.
+
+    So are methods that a library has lost: if the module imports the library, an
+    object with a method of such a name is taken for one of the library's.
+    """
     inner: set[int] = set()
     for node in nodes:
         if isinstance(node, ast.Attribute):
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.of(node)) is not None:
                 yield node, name
+            elif lost := removed_methods(node.attr):
+                yield from ((node, one) for one in _of_imported(lost, nodes))
         for one in imports(node):
             if one.bound != "*" and not one.full.startswith("."):
                 yield one.node, canonical(one.full)

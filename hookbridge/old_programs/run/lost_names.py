@@ -76,6 +76,9 @@ _OURS: dict[str, Any] = {
     "numpy.msort": msort,
     "numpy.asfarray": asfarray,
     "numpy.asscalar": asscalar,
+    "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
+    "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
+    "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,
@@ -129,8 +132,8 @@ def _give(name: str, value: object) -> None:
         InstanceMethods(owner, {last: value}).install()
 
 
-def _module(name: str) -> types.ModuleType:
-    """A module, or an empty one in its place if the library has lost it."""
+def _module(name: str) -> types.ModuleType | type:
+    """A module or a class, or an empty module if the library has lost it."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
@@ -138,6 +141,8 @@ def _module(name: str) -> types.ModuleType:
         if not parent:
             raise
         above = _module(parent)
+    if isinstance(found := vars(above).get(last), type):
+        return found
     empty = types.ModuleType(name, "What this module had until its library lost it.")
     empty.__path__ = []
     sys.modules[name] = empty

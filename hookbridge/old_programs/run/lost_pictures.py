@@ -1,7 +1,7 @@
-"""`imread`, `imsave` and `imresize` of `scipy.misc`, which SciPy lost in 1.2 and 1.3.
+"""`imread`, `imsave` and `imresize`, which SciPy lost, and sizes of texts, of Pillow.
 
-They were thin covers of Pillow; so are these. Arrays are `[height, width]` or
-`[height, width, channels]`.
+Those of `scipy.misc`, lost in 1.2 and 1.3, were thin covers of Pillow; so are these.
+Arrays are `[height, width]` or `[height, width, channels]`.
 """
 
 from __future__ import annotations
@@ -61,3 +61,26 @@ def _as_bytes(data: Any) -> Any:
     low, high = float(data.min()), float(data.max())
     scale = 255.0 / ((high - low) or 1.0)
     return ((data - low) * scale + 0.5).clip(0, 255).astype(np.uint8)
+
+
+def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
+    """`getsize` of a font, lost in Pillow 10: width, and height from the line's top."""
+    stroke = kwargs.get("stroke_width", args[3] if len(args) > 3 else 0)
+    # `getbbox` has `mode` before these arguments.
+    places = ("direction", "features", "language", "stroke_width")
+    options = dict(zip(places, args, strict=False)) | kwargs
+    left, _, right, bottom = self.getbbox(text, **options)
+    return right - left, bottom + stroke
+
+
+def textsize(
+    self: Any, text: Any, font: Any = None, spacing: int = 4, *args: Any, **kwargs: Any
+) -> tuple[int, int]:
+    """`ImageDraw.textsize`, lost in Pillow 10; lines are `spacing` pixels apart."""
+    font = self.getfont() if font is None else font
+    lines = text.split(b"\n" if isinstance(text, bytes) else "\n")
+    if len(lines) == 1:
+        return getsize(font, text, *args, **kwargs)
+    height = getsize(font, "A", *args, **kwargs)[1] + spacing
+    widths = [getsize(font, line, *args, **kwargs)[0] for line in lines]
+    return max(widths), len(lines) * height - spacing
