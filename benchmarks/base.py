@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import importlib.metadata
+import importlib
 import json
 import os
 import platform
@@ -175,7 +175,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "tensorflow": tf.__version__,
-        "keras": importlib.metadata.version("keras"),
+        "keras": importlib.import_module("keras").__version__,
     }
 
 

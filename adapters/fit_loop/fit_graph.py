@@ -79,13 +79,13 @@ class FitGraph(GraphPart):
         return int(self.global_step.value)
 
     def values(self) -> ModelValues:
-        own = [
-            v.eager for v in live_variables.model_variables(self._model) if not v.local
-        ]
+        assert self.global_step is not None
+        step = self.global_step.variable
+        saved = [v for v in self.live.saved_variables().values() if v is not step]
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [live_variables.components(each)[0] for each in own]
+            firsts = [live_variables.components(each.eager)[0] for each in saved]
             return ModelValues([each.read_value() for each in firsts])
 
     def hooks_run(self) -> Context:

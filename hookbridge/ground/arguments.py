@@ -19,9 +19,10 @@ class _Short(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:
         """An integer."""
         try:
-            return super().repr_int(x, level)
+            repr(x)
         except ValueError:
             return f"an integer of {x.bit_length()} bits"
+        return super().repr_int(x, level)
 
 
 _SHORT = _Short()

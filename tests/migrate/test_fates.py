@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from hookbridge.ground import compat
+from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, table, versions
+from hookbridge.old_programs.names.target import (
+    NEWEST,
+    RELEASED,
+    Target,
+    newest_here,
+    table,
+    versions,
+)
 from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
@@ -193,3 +200,19 @@ def test_private_names_are_those_of_the_installed_tensorflow(
     for other in others:
         found = resolve(f"{python}.no_such_module.x", other)
         assert found is not None and found.code == "PRIVATE"
+
+
+def test_the_candidate_is_the_newest_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its private names are known there alone, so it is what doctor asks about."""
+    (*_, candidate) = versions()
+    major, minor = map(int, candidate.split("."))
+    for found, newest in (
+        (None, RELEASED),
+        ((2, 15), RELEASED),
+        ((major, minor), candidate),
+        ((major, minor + 1), RELEASED),
+    ):
+        monkeypatch.setattr(installed, "tensorflow", lambda found=found: found)
+        assert newest_here() == newest

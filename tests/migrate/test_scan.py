@@ -15,7 +15,7 @@ from migrate_command import Output, command
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.names.target import versions
+from hookbridge.old_programs.names.target import NEWEST, versions
 from hookbridge.old_programs.scanning.findings import CODES, Finding
 
 ONE_TENSORFLOW = True
@@ -39,7 +39,7 @@ CASES = re.split(
 )
 def test_the_findings_of_each_line(name: str, text: str, tmp_path: Path) -> None:
     """A line of `scans.txt` ends with the codes of its findings."""
-    target = "2.15" if name.startswith("2.15") else "2.21"
+    target = "2.15" if name.startswith("2.15") else NEWEST
     found: dict[int, list[str]] = {}
     for finding in scan_text(tmp_path, text, target=target):
         found.setdefault(finding.line, []).append(finding.code)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from hookbridge import errors
+from hookbridge.ground import installed
 from hookbridge.ground.package_files import files_below, packaged
 
 DATA = packaged("hookbridge.old_programs.names", "data")
-NEWEST = "2.21"  # the newest release; the names of its candidate are known too
+RELEASED = "2.21"  # the newest release; the names of its candidate are known too
 _V1 = "compat.v1"
 Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
 
@@ -28,6 +29,17 @@ def versions() -> tuple[str, ...]:
     files = [name.removesuffix(".json") for name in files_below(DATA, ".json")]
     names = [n.partition("-")[2] for n in files if n.startswith("tensorflow-")]
     return tuple(sorted(names, key=lambda v: [int(n) for n in v.split(".")]))
+
+
+def newest_here() -> str:
+    """The newest release, or the candidate of the next one where that is installed."""
+    candidate = versions()[-1]
+    found = installed.tensorflow()
+    is_here = found is not None and candidate == ".".join(map(str, found))
+    return candidate if is_here else RELEASED
+
+
+NEWEST = newest_here()
 
 
 class Target:
