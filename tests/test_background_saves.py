@@ -312,7 +312,10 @@ def die():
 if death:
     threading.Timer(death, die).start()
 saver = hb.checkpoints.BackgroundSaverHook(str(folder), save_steps=t.SAVE_STEPS)
-train(keras, folder, t.guests_of(keras, saver, Slow()))
+# The saver comes last: before the callbacks, a kill between it and them would lose the
+# end of the batch, as the page on restarts says.
+_, *others = t.guests_of(keras, saver, Slow())
+train(keras, folder, [*others, saver])
 """
 
 
