@@ -6,9 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
-from hookbridge.adapters.guests import kinds, roles, skipped, watchers
+from hookbridge.adapters.guests import kinds, roles, skipped, watchers, written
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, record_of
+from hookbridge.adapters.guests.guest_record import (
+    Guest,
+    Kind,
+    Wrapper,
+    record_of,
+    records,
+)
 from hookbridge.adapters.hooked_loop import fit_states
 from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
@@ -20,7 +26,7 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
-from hookbridge.ground.arguments import positive
+from hookbridge.ground.arguments import optional_count
 
 
 def as_hooks(
@@ -87,7 +93,7 @@ def as_hooks(
       A list of hooks, one for each guest, in order; with `epochs` and no callback,
       one more that ends the run. `hook.role` of a wrapped callback says which
       processes of a cluster call the callback. By default callbacks that write files
-      run on the chief, and callbacks that act on the loop run on every worker
+      or monitor a `val_*` value run on the chief, and all others on every worker
       (`hookbridge.adapters.guests.roles`). It may be set until the session begins.
 
     Raises:
@@ -96,6 +102,7 @@ def as_hooks(
         is missing.
       errors.RefusedError: a callback cannot run in a session loop, or a guest is
         both a hook and a callback.
+      errors.UnwritableError: a callback cannot write its files.
       errors.InvalidArgumentError: an argument has a bad value.
     """
     return hooks_for(
@@ -118,6 +125,7 @@ def as_hooks(
 def hooks_for(items: object, config: SessionConfig) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
+    group.beside = records(items)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
     last_step = config.last_step
     kinds_that_end = (callback_to_hook.CallbackToHook, LastEpochHook)
@@ -191,18 +199,27 @@ def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
       errors.RefusedError: a hook needs something that `fit` cannot offer, a guest is
         both a hook and a callback, or there is a `ParameterServerStrategy` and Keras 3
         is the only Keras.
+      errors.UnwritableError: a callback cannot write its files.
       errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
     """
-    positive("max_lag", max_lag, least=0)
+    callbacks = callbacks_for(items, max_lag=max_lag)
+    guests = [g for g in records(callbacks) if g.kind == "callback"]
+    for guest in guests:
+        if roles.runs_here(guest.role_in_fit):
+            written.check_files(guest, records(items))
+    fit_states.note_guests([guest.item for guest in guests])
+    return [*callbacks, EndTogether()] if in_several_processes() else callbacks
+
+
+def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
+    """As `as_callbacks`, without noting guests or checking files."""
+    optional_count("max_lag", max_lag, least=0)
     ps_refusals.check_keras()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
-    callbacks = _converted(
+    return _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )
-    records = [record_of(each) for each in callbacks]
-    fit_states.note_guests([r.item for r in records if r.kind == "callback"])
-    return [*callbacks, EndTogether()] if in_several_processes() else callbacks
 
 
 def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.fit_host import fit_host
+from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_replica import is_spread
+from hookbridge.adapters.graph_fit.function_step_maker import graph_host
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
-from hookbridge.adapters.graph_fit.graph_host import graph_host
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.guests.kinds import keras_behind
@@ -17,11 +17,11 @@ from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.multi_worker.end_together import check_keras
-from hookbridge.adapters.multi_worker.worker_host import worker_host
+from hookbridge.adapters.multi_worker.worker_step_maker import worker_host
 from hookbridge.adapters.parameter_server import ps_refusals
-from hookbridge.adapters.parameter_server.cluster_host import cluster_host
+from hookbridge.adapters.parameter_server.cluster_step_maker import cluster_host
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import positive
+from hookbridge.ground.arguments import optional_count
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
@@ -62,7 +62,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)
-        positive("max_lag", max_lag, least=0)
+        optional_count("max_lag", max_lag, least=0)
         self.max_lag = max_lag
         # The hook, or what takes its place in this process.
         self._called: Any = None
@@ -138,7 +138,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
 
     def _begin(self, mode: str) -> None:
         if self._run is not None:
-            self._run.host.step.begin(mode)
+            self._run.host.maker.begin(mode)
 
     def _is_mode(self, mode: str) -> bool:
         return self._run is not None and self._run.mode == mode
@@ -154,7 +154,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         self._begin("predict")
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Keras begins `fit`; callbacks before this one have begun."""
+        """Keras begins `fit`."""
         self._begin("train")
         if self._states is not None:
             self._states.on_train_begin(self._model, self._run, self.params or {})

@@ -8,13 +8,16 @@ It measures three pairs. 1 and 10 hooks that fetch nothing are compared with as 
 native callbacks with empty batch methods. `LoggingTensorHook` on the loss and a layer's
 output in every step is compared with a hand-written callback and `train_step` that log
 the same. In a v1 graph, where Keras 2 has no `train_step`, a hook that keeps the loss
-of every step is compared with a callback that keeps it from its logs. With `--names` it
+of every step is compared with a callback that keeps it from its logs; and TensorFlow's
+`MonitoredTrainingSession`, which a step with hooks is a run of there, with the callable
+of a session, which a step without hooks is a call of. With `--names` it
 measures one hook that fetches so many tensors in each step: natively in a session, and
 in `fit`; both beside the same loop without it.
 """
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import numpy as np
@@ -26,9 +29,11 @@ from benchmarks.fit_cases import fit_case, idle_cases, keras_model
 from benchmarks.overhead_cases import (
     BATCH_SIZE,
     SIZES,
+    IdleHook,
     LossCallback,
     LossHook,
     Work,
+    callable_case,
     session_case,
 )
 
@@ -148,6 +153,15 @@ def loss_cases(work: Work) -> Pair:
     ]
 
 
+def report_sessions(work: Work, repeats: int) -> None:
+    """Prints what TensorFlow's own session with hooks takes for a step."""
+    name = "MonitoredTrainingSession, 1 idle hook"
+    cases = [callable_case(work), session_case(name, work, [IdleHook()])]
+    timings = base.measure_open(cases, repeats=repeats)
+    over = statistics.median(timings[name].over(timings["Session.make_callable"]))
+    print(f"{name}: {over:.0f} us/step over Session.make_callable")
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = base.parser(str(__doc__), steps=500)
     parser.add_argument("--names", type=int, default=0, help="that one hook fetches")
@@ -170,6 +184,8 @@ def main(arguments: list[str] | None = None) -> None:
     means = (float(np.mean(side.losses)) for side in sides)
     base.check_losses(dict(zip(("native", "bridged"), means, strict=True)))
     base.report_pairs("`Model.fit`", options, timings)
+    if options.v1_graph:
+        report_sessions(work, options.repeats)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Raises the errors that one process can meet before it trains."""
+"""Raises the errors that need no training, second process or other installation."""
 
 import socket
 from pathlib import Path
@@ -94,6 +94,7 @@ for error, function, argument in (
     (hb.errors.LiveModelError, train, Summarize()),
     (hb.errors.LiveSessionError, fit, RunInBegin()),
     (hb.errors.CheckpointMismatchError, lambda _: restore(), None),
+    (hb.errors.GoneNameError, lambda _: hb.contrib.gan.gan_train(), None),
     (hb.errors.ClusterError, start, socket.create_server(("localhost", 0))),
 ):
     try:

@@ -12,7 +12,7 @@ class HookBridgeError(Exception):
 
     Args:
       *args: the message.
-      see: the row of `pages.PAGES` whose page the message names at its end.
+      see: the row of `docs_pages.PAGES` whose page the message names at its end.
     """
 
     def __init__(self, *args: Any, see: str = "") -> None:
@@ -26,8 +26,9 @@ class NotAGuestError(HookBridgeError, TypeError):
 
 
 class RefusedError(HookBridgeError, ValueError):
-    """Raised before training when a guest cannot be carried to its host.
+    """Raised when a guest cannot be carried to its host.
 
+    This is before training, unless only a step can show it.
     The message names the guest, the host, the reason and the way out.
     """
 
@@ -51,10 +52,11 @@ class WrongConverterError(HookBridgeError, AttributeError):
     """Raised when what `as_hooks` returned is given to `fit`, or the other way."""
 
 
-class RunArgumentsError(HookBridgeError, ValueError, TypeError):
+class RunArgumentsError(HookBridgeError, ValueError, TypeError, AttributeError):
     """Raised when a hook fetches or feeds what its session does not take.
 
-    The message begins as that of the `ValueError` or `TypeError` of a TF session.
+    The message begins as that of the `ValueError` or `TypeError` of a TF session, or of
+    its `AttributeError` for what is no `SessionRunArgs`.
     """
 
 

@@ -203,7 +203,10 @@ def said(caplog: pytest.LogCaptureFixture) -> Any:
     from absl import logging
 
     logging.get_absl_logger().addHandler(caplog.handler)
-    yield lambda text: [r for r in caplog.records if text in r.getMessage()]
+    # A record comes twice where absl's logger also hands it on.
+    yield lambda text: [
+        r for r in dict.fromkeys(caplog.records) if text in r.getMessage()
+    ]
     logging.get_absl_logger().removeHandler(caplog.handler)
 
 

@@ -22,6 +22,7 @@ from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
+from hookbridge.insight.value_copies import ValueCopies
 from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 
 v1: Any = tf.compat.v1
@@ -135,6 +136,7 @@ def left_in(folder: Path) -> dict[str, Any]:
             found[f"{name} {variable}"] = reader.get_tensor(variable).tolist()
         states = json.loads((folder / f"{name}.hookbridge.json").read_text())
         found[f"state of {name}"] = states["callbacks"], states["step"]
+        found[f"in step {name}"] = states["in_step"]
     return found
 
 
@@ -155,6 +157,7 @@ def test_it_leaves_the_same_files(train: Any, keras: Any, tmp_path: Path) -> Non
     assert left[0] == left[1]
     assert events[0] == events[1]
     assert len(events[0]) == 2 + 2 * 8  # at steps 0, 5, ... 30 and 33
+    assert not any(value for key, value in left[0].items() if key.startswith("in step"))
 
 
 class Gate:
@@ -232,6 +235,51 @@ def test_training_goes_on_while_files_are_written(
 
 
 @pytest.mark.parametrize("train", TRAININGS[:2])
+def test_a_save_that_is_written_again_has_copies_of_its_own(
+    train: Any, keras: Any, tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What callbacks set after a save does not get into its files, written later."""
+    written: list[dict[str, Any]] = []
+    write = saved.write
+
+    def noted(prefix: str, values: Any) -> str:
+        path = write(prefix, values)
+        if prefix.endswith("-30"):
+            reader = tf.train.load_checkpoint(path)
+            names = reader.get_variable_to_shape_map()
+            written.append({name: reader.get_tensor(name) for name in names})
+        return path
+
+    monkeypatch.setattr(saved, "write", noted)
+    saver = hb.checkpoints.BackgroundSaverHook(str(tmp_path), save_steps=30)
+    gate.opened.set()
+    closed = At({28: gate.opened.clear, 32: gate.opened.set})
+    train(keras, tmp_path, guests_of(keras, saver, closed))
+    before, after = written
+    differing = [name for name in before if (before[name] != after[name]).any()]
+    (rate,) = differing
+    assert "rate" in rate
+    assert float(after[rate]) < float(before[rate])
+
+
+def test_copies_stay_as_they_are_and_go_where_the_last_ones_were() -> None:
+    entry, text = saved.SavedArray("a", "", "a"), saved.SavedArray("t", "", "t")
+    variable, copies = tf.Variable(np.arange(2e7)), ValueCopies()  # several parts
+    addresses = []
+    for number in (1, 2):
+        values = {entry: variable.read_value(), text: tf.constant(["text"])}
+        copied = copies.of(values)
+        variable.assign_add(tf.ones([int(2e7)], tf.float64))
+        expected = np.arange(2e7) + number - 1
+        np.testing.assert_array_equal(np.asarray(copied[entry]), expected)
+        assert copied[text] is values[text]
+        addresses.append(np.asarray(copied[entry]).ctypes.data)
+    assert addresses[0] == addresses[1]
+    other = copies.of({entry: np.ones([int(2e7)], "float32")})[entry]
+    assert other.dtype == tf.float32
+
+
+@pytest.mark.parametrize("train", TRAININGS[:2])
 def test_an_error_of_the_thread_ends_the_loop(
     train: Any, keras: Any, tmp_path: Path
 ) -> None:
@@ -290,10 +338,12 @@ import tensorflow as tf
 import hookbridge as hb
 import test_background_saves as t
 from hookbridge.adapters.session_graph import saved
+from hookbridge.insight.value_copies import ValueCopies
 from hookbridge.jobs.loops.tasks.local_cluster import free_ports
 
 keras = tf.keras
 train, folder, death = getattr(t, sys.argv[1]), t.Path(sys.argv[2]), float(sys.argv[3])
+t.LAST_STEP = int(sys.argv[4])
 write = saved.write
 
 def slowly(prefix, values):
@@ -302,15 +352,18 @@ def slowly(prefix, values):
     return write(prefix, values)
 
 saved.write = slowly
-class Slow(tf.compat.v1.train.SessionRunHook):
-    def after_run(self, run_context, run_values):
-        time.sleep(0.01)
-
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-if death:
-    threading.Timer(death, die).start()
+class Slow(tf.compat.v1.train.SessionRunHook):
+    began = False
+
+    def after_run(self, run_context, run_values):
+        time.sleep(0.01)
+        if death and not self.began:
+            threading.Timer(death, die).start()
+        self.began = True
+
 saver = hb.checkpoints.BackgroundSaverHook(str(folder), save_steps=t.SAVE_STEPS)
 # The saver comes last: before the callbacks, a kill between it and them would lose the
 # end of the batch, as the page on restarts says.
@@ -319,36 +372,71 @@ train(keras, folder, [*others, saver])
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("train", TRAININGS[:2])
-def test_killed_in_a_save(train: Any, tmp_path: Path, fork_server: ForkServer) -> None:
-    """Killed again and again, the training ends as an undisturbed one."""
+@pytest.fixture
+def killed(tmp_path: Path, fork_server: ForkServer) -> Callable[..., int]:
+    """Runs a training in a process that may be killed; returns its exit code."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     tests = Path(__file__).parent
     folders = (tests, tests / "helpers", tests / "adapters" / "helpers")
 
-    def run(folder: str, death: float) -> int:
+    def run(train: str, folder: str, death: float, last_step: int) -> int:
         done = fork_server.run(
-            *(str(program), train.__name__, str(tmp_path / folder), str(death)),
+            *(str(program), train, str(tmp_path / folder), str(death), str(last_step)),
             PYTHONPATH=os.pathsep.join(map(str, folders)),
         )
         assert done.returncode in (0, -9), done.stderr
         return done.returncode
 
-    assert run("whole", 0) == 0
-    deaths = [0.3 + 0.07 * (i * 7 % 10) for i in range(6)]
-    codes = [run("killed", death) for death in deaths]
-    if codes[-1]:
-        assert run("killed", 0) == 0
-    assert -9 in codes
-    whole, killed = (left_in(tmp_path / each) for each in ("whole", "killed"))
-    last = f"model.ckpt-{LAST_STEP}"
-    ours = {k: v for k, v in killed.items() if last in k}
-    theirs = {k: v for k, v in whole.items() if last in k}
-    assert ours.keys() == theirs.keys() and len(ours) > 3
-    for key, value in theirs.items():
-        if key.startswith("state"):
-            assert ours[key] == value, key
+    return run
+
+
+# Seconds after the first step.
+DEATHS = [0.1 + 0.04 * (i * 7 % 10) for i in range(6)]
+
+
+def compare_checkpoint(ours: dict[str, Any], theirs: dict[str, Any], name: str) -> None:
+    """Compares variables and state of a checkpoint in what two trainings have left."""
+    keys = [key for key in theirs if name in key]
+    assert len(keys) > 3 and keys == [key for key in ours if name in key]
+    for key in keys:
+        if key.startswith(("state", "in step")):
+            assert ours[key] == theirs[key], key
         else:
-            np.testing.assert_allclose(ours[key], value, rtol=1e-6, err_msg=key)
+            np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-6, err_msg=key)
+
+
+@pytest.mark.slow
+def test_session_killed_in_saves(tmp_path: Path, killed: Callable[..., int]) -> None:
+    """Killed again and again, the training ends as an undisturbed one."""
+    assert killed("in_session", "whole", 0, LAST_STEP) == 0
+    codes = [killed("in_session", "killed", death, LAST_STEP) for death in DEATHS]
+    if codes[-1]:
+        assert killed("in_session", "killed", 0, LAST_STEP) == 0
+    assert -9 in codes
+    whole, parts = (left_in(tmp_path / each) for each in ("whole", "killed"))
+    compare_checkpoint(parts, whole, f"model.ckpt-{LAST_STEP}")
+
+
+@pytest.mark.slow
+def test_fit_killed_in_a_save(tmp_path: Path, killed: Callable[..., int]) -> None:
+    """Each checkpoint that is left is that of an undisturbed training.
+
+    Unless its state says that the callbacks had not had all of the step. A `fit` that
+    goes on in mid-epoch has other epochs, so it is not compared to its end.
+    """
+    last_step = 18  # all checkpoints are kept
+    assert killed("in_fit", "whole", 0, last_step) == 0
+    whole = left_in(tmp_path / "whole")
+    codes, compared = [], 0
+    for number, death in enumerate(DEATHS):
+        folder = f"killed-{number}"
+        codes.append(killed("in_fit", folder, death, last_step))
+        if not (tmp_path / folder / "checkpoint").exists():
+            continue
+        parts = left_in(tmp_path / folder)
+        for name in parts["kept"]:
+            if not parts[f"in step {name}"]:
+                compare_checkpoint(parts, whole, name)
+                compared += 1
+    assert -9 in codes and compared

@@ -19,13 +19,13 @@ from ramps import session_ramp
 
 import hookbridge as hb
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import lasting
 from hookbridge.jobs.loops import (
     ClusterConfig,
     GroupStopHook,
     LocalCluster,
     SessionCluster,
 )
+from hookbridge.jobs.loops.tasks.ports import lasting
 
 v1 = tf.compat.v1
 INVALID = hb.errors.InvalidArgumentError
@@ -94,8 +94,13 @@ def call(function: Any, *args: Any, **options: Any) -> Callable[[Path], Any]:
     return lambda _: function(*args, **options)
 
 
-def pipeline(folder: Path | None = None, **options: Any) -> Any:
-    return hb.data.Pipeline(hb.data.Rows(__file__), print, batch_size=2, **options)
+def pipeline(folder: Path | None = None, *, batch_size: Any = 2, **options: Any) -> Any:
+    rows = hb.data.Rows(__file__)
+    return hb.data.Pipeline(rows, print, batch_size=batch_size, **options)
+
+
+def own_loop_of_none(guests: Any, **options: Any) -> Any:
+    return hb.loops.OwnLoop(guests, model=cast("Any", None), **options)
 
 
 def own_steps(step: Any, *args: Any, logs: Any = None) -> None:
@@ -107,6 +112,18 @@ def own_steps(step: Any, *args: Any, logs: Any = None) -> None:
     try:
         with hb.loops.OwnLoop([counter], model=model()) as loop:
             loop.step(step, *args, logs=logs)
+    finally:
+        assert seen == []
+
+
+def untrained(guest: Any) -> None:
+    """A session that makes no step."""
+    seen: list[int] = []
+    counter = keras2().callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(batch)
+    )
+    try:
+        session_ramp([guest, counter])
     finally:
         assert seen == []
 
@@ -159,7 +176,30 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     r"weights in which 'w' is of shape \[1\]; it was": recording_step(
         weights={"w": [0.0]}
     ),
+    **{
+        f"Received `{name}={value!r}`.*; expected": call(
+            hb.checkpoints.BackgroundSaverHook,
+            **{"checkpoint_dir": "never", **every, name: value},
+        )
+        for name, value, every in (
+            ("save_steps", -1, {}),
+            ("save_steps", 0, {}),
+            ("save_steps", "3", {}),
+            ("save_secs", -1, {}),
+            ("save_secs", "3", {}),
+            ("checkpoint_dir", None, {"save_steps": 3}),
+            ("checkpoint_dir", 3, {"save_steps": 3}),
+        )
+    },
     "loss='x'; expected a number": recording_step(loss="x"),
+    "loss=1j; expected a number.* neither complex": recording_step(loss=1j),
+    r"loss=\[\]; expected a number.* nor empty": recording_step(loss=[]),
+    "optimizer='Adam'`; expected a dict": call(
+        hb.recording, "never", {"w": [1.0]}, optimizer="Adam"
+    ),
+    r"optimizer\['rate'\]=\[1j\]`; expected a number": call(
+        hb.recording, "never", {"w": [1.0]}, optimizer={"rate": [1j]}
+    ),
     "learning_rate='x'; expected a number": recording_step(learning_rate="x"),
     "checkpoint=None; exp": lambda _: restore(model(), None),
     "no checkpoint at": lambda _: restore(model(), "/no"),
@@ -252,6 +292,19 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         hb.data.Rows, __file__, format="tfrecord"
     ),
     "'none.csv', which does not exist": call(hb.data.Rows, "none.csv"),
+    **{
+        rf"`{name}=None`; expected an integer of at least \d\.": call(
+            function, *arguments, **{name: None}
+        )
+        for name, function, *arguments in (
+            ("batch_size", pipeline),
+            ("shuffle_buffer", pipeline),
+            ("header_lines", hb.data.Rows, __file__),
+            ("retries", hb.callbacks.ModelUploader, "x"),
+            ("initial_epoch", own_loop_of_none, []),
+            ("num_ps", LocalCluster),
+        )
+    },
     "expected at least one file": call(hb.data.Rows, []),
     "rows='x'": call(hb.data.Pipeline, "x", print, batch_size=1),
     "stop_fn=3`; expected a function": call(hb.callbacks.EarlyStopper, 3),
@@ -261,7 +314,12 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "`retries=-1`": call(hb.callbacks.ModelUploader, "x", retries=-1),
     "batch_size=0`; expected": call(hb.callbacks.Progress, batch_size=0),
     "last_step=0`; expected": call(hb.callbacks.Progress, last_step=0),
-    "has no `path`": lambda _: session_ramp([hb.callbacks.SavedModelExporter()]),
+    "has no `path`": lambda _: untrained(
+        hb.callbacks.SavedModelExporter(model_fn=print, serving_input_fn=dict)
+    ),
+    r"`ModelUploader` has no `path`": lambda _: untrained(
+        hb.callbacks.ModelUploader("x")
+    ),
     "arguments epoch, lr; expected one that is called with the step": call(
         hb.callbacks.LearningRateScheduler, lambda epoch, lr=0.1: lr
     ),

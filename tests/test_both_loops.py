@@ -10,6 +10,8 @@ import tensorflow as tf
 from code_blocks import blocks
 from fork_server import ForkServer
 
+import hookbridge as hb
+
 ONE_KERAS = True
 TRAIN = tf.compat.v1.train
 
@@ -26,6 +28,39 @@ def test_guests_of_both_kinds_act_alike(both_loops: Any) -> None:
     assert seen.fit.steps == len(seen.session.losses) == 6
     assert seen.session.files == ["log.csv"]
     assert any("loss:0 = " in line for line in seen.fit.lines)
+
+
+def test_a_guest_is_made_once_for_each_loop(both_loops: Any) -> None:
+    found: list[list[Path]] = []
+
+    def make(folder: Path) -> Any:
+        found.append(list(folder.iterdir()))
+        (folder / "file").touch()
+        return TRAIN.StopAtStepHook(num_steps=2)
+
+    for _ in range(2):
+        seen = both_loops(make)
+    assert found == [[], [], [], []]
+    for run in (seen.session, seen.fit):
+        assert (run.steps, len(run.losses), run.files) == (2, 2, ["file"])
+        assert [weight.shape for weight in run.weights] == [(2, 1), (1,)]
+        assert isinstance(run.lines, list)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "says"),
+    [
+        (TRAIN.StopAtStepHook(num_steps=2), {}, "makes a new guest for each"),
+        (lambda folder: TRAIN.StopAtStepHook(2), {"same": ("loss",)}, "losses, files"),
+        (lambda folder: TRAIN.StopAtStepHook(2), {"epochs": 0}, "at least 1"),
+        (lambda folder: TRAIN.StopAtStepHook(2), {"steps_per_epoch": 0}, "at least 1"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    make: Any, arguments: dict[str, Any], says: str, both_loops: Any
+) -> None:
+    with pytest.raises(hb.errors.InvalidArgumentError, match=says):
+        both_loops(make, **arguments)
 
 
 def test_a_difference_is_named(both_loops: Any) -> None:

@@ -73,6 +73,34 @@ def test_hook_in_fit(subtests: pytest.Subtests, keras: Any) -> None:
             check(log, steps=6, mode=mode)
 
 
+def test_hooks_begin_right_before_the_first_step(keras: Any) -> None:
+    """When the step has been traced: its loss is there. They end at their places."""
+    log = EventLog()
+
+    def loss() -> Any:
+        return v1.get_default_graph().get_tensor_by_name("loss:0")
+
+    only = ("on_train_batch_begin", "on_train_batch_end", "on_train_end")
+    guests = [
+        RecordingHook(log, "a", fetches=loss),
+        RecordingCallback(log, "callback", only=only),
+        RecordingHook(log, "b", fetches=loss),
+    ]
+    callbacks = hb.as_callbacks(guests)
+    sequential(keras).fit(X, Y, batch_size=12, verbose=0, callbacks=callbacks)
+
+    def of_both(*names: str) -> list[tuple[str, str]]:
+        return [(hook, name) for name in names for hook in "ab"]
+
+    begin, end = (("callback", f"on_train_batch_{name}") for name in ("begin", "end"))
+    run = of_both("before_run", "after_run")
+    assert [(e.guest, e.event) for e in log] == [
+        *(begin, *of_both("begin", "after_create_session"), *run, end),
+        *(begin, *run, end),
+        *(("a", "end"), ("callback", "on_train_end"), ("b", "end")),
+    ]
+
+
 def test_a_stop_and_an_error_in_fit(keras: Any) -> None:
     model, options = sequential(keras), {"batch_size": 4, "epochs": 2, "verbose": 0}
     for stopping in (True, False):

@@ -63,3 +63,45 @@ def test_a_process_that_is_ending_gets_another_code(stderr: str) -> None:
         f"atexit.register(e.end_with, 143); {stderr} sys.exit(0)"
     )
     assert (done.returncode, done.stdout) == (143, "of the user\n")
+
+
+THREAD_IN_TENSORFLOW = """
+import threading, time
+import tensorflow as tf
+from hookbridge import errors
+from hookbridge.ground import exit_codes, exit_threads
+
+
+class SlowEnd:
+    def __del__(self):
+        time.sleep(2)  # the interpreter ends, and lets other threads run
+
+
+def wait():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        queue = tf.queue.FIFOQueue(1, [tf.bool], shapes=[()])
+        options = tf.compat.v1.RunOptions(timeout_in_ms=1500)
+        try:
+            began.set()
+            session.run(queue.dequeue(), options=options)
+        except tf.errors.DeadlineExceededError:
+            time.sleep(0.1)
+
+
+slow, began = SlowEnd(), threading.Event()
+exit_codes.use_for_errors()
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "error", "code"),
+    [
+        ("threading.Thread(target=wait, daemon=True).start()", "TaskLostError", 138),
+        ("exit_threads.start_awaited(threading.Event(), wait)", "ClusterError", 1),
+    ],
+)
+def test_a_thread_in_tensorflow_does_not_abort_the_end(
+    start: str, error: str, code: int
+) -> None:
+    end = f"{start}; began.wait(); raise errors.{error}('gone')"
+    assert run(THREAD_IN_TENSORFLOW + end).returncode == code

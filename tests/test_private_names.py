@@ -25,6 +25,7 @@ NAMED_NOT_USED = {
     "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
     "hookbridge/old_programs/names/resolution.py": "what programs may use",
     "hookbridge/old_programs/reading/evidence.py": "what programs may use",
+    "hookbridge/old_programs/reading/starred.py": "what programs may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 

@@ -78,3 +78,28 @@ def test_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", chief.to_json())
     resolver = resolvers.TFConfigClusterResolver()
     assert ClusterConfig.from_resolver(resolver) == chief
+
+
+def test_any_class_that_derives_from_the_base_class() -> None:
+    jobs = {"chief": ["a:1"], "worker": ["b:1", "b:2"]}
+    workers = ClusterConfig({k: tuple(v) for k, v in jobs.items()}, "worker", 1)
+    spec = tf.train.ClusterSpec(jobs)
+    simple = resolvers.SimpleClusterResolver(spec, task_type="worker", task_id=1)
+    assert ClusterConfig.from_resolver(simple) == workers
+    both = resolvers.UnionResolver(simple)
+    both.task_type, both.task_id = "worker", 1
+    assert ClusterConfig.from_resolver(both) == workers
+
+    class Own(tf.distribute.cluster_resolver.ClusterResolver):  # type: ignore[misc]
+        task_type, task_id = "worker", 1
+
+        def cluster_spec(self) -> Any:
+            return spec
+
+        def master(self, *args: Any, **options: Any) -> str:
+            return ""
+
+        def num_accelerators(self, *args: Any, **options: Any) -> dict[str, int]:
+            return {}
+
+    assert ClusterConfig.from_resolver(Own()) == workers

@@ -19,10 +19,9 @@ ONE_TENSORFLOW = True
 _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 # Files that themselves set an attribute (no method) on another object -> which, or why.
 _ATTRIBUTES = {
-    "adapters/fit_loop/installation.py": "`train_function`, where Keras files it",
-    "adapters/fit_loop/native_step.py": "`stop_training`",
-    "adapters/fit_loop/step_source.py": "puts `train_function` back",
-    "adapters/graph_fit/function_step.py": "a field of our own `KerasSession`",
+    "adapters/fit_loop/model_step.py": "`train_function`, where Keras files it",
+    "adapters/fit_loop/native_step_maker.py": "`stop_training`",
+    "adapters/graph_fit/function_step_maker.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
@@ -33,7 +32,6 @@ _ATTRIBUTES = {
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
-    "hookbridge/jobs/loops/group_stop/hook.py": "a field of our own `StepWatch`",
     "hookbridge/jobs/loops/callable_session.py": "a field of our own class",
     "hookbridge/old_programs/run/execute.py": "names that Python gives to `__main__`",
     "hookbridge/old_programs/run/tracebacks.py": "`sys.excepthook`, after an error",
@@ -224,7 +222,7 @@ def test_only_patching_sets_methods() -> None:
 
 def test_no_host_is_made_of_another() -> None:
     """A host has three parts; each part is derived from its kind of part alone."""
-    parts = {"GraphPart", "SessionPart", "StepPart"}
+    parts = {"GraphPart", "SessionPart", "StepMaker"}
     bases = {
         node.name: [ast.unparse(base) for base in node.bases]
         for file, nodes in sources().items()

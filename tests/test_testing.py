@@ -39,15 +39,19 @@ def fit(keras: Any, callback: Any, epochs: int = 1) -> Any:
     return sequential(keras).fit(X, Y, callbacks=[callback], **options)
 
 
-def test_one_recording_callback_serves_two_flavours() -> None:
-    import keras
-
+def test_one_recording_callback_serves_two_flavours(keras2: Any, keras3: Any) -> None:
     log = EventLog()
     callback = RecordingCallback(log)
-    modules = {id(m): m for m in (keras, tf.keras)}.values()
-    for module in modules:
-        fit(module, callback)
-    assert log.counts("RecordingCallback")["on_train_end"] == len(modules)
+    for keras in (keras2, keras3):
+        fit(keras, callback)
+        assert_conforms(
+            *(log, "RecordingCallback"),
+            guest="callback",
+            host="fit",
+            steps=4,
+            steps_per_epoch=4,
+        )
+        log.clear()
 
 
 def test_recording_callback_of_epochs_only(keras: Any) -> None:
@@ -74,6 +78,24 @@ def test_recording_hook_fetches_feeds_and_stops() -> None:
     hook = RecordingHook(log, "b", fetches=seven, feed_dict={"seven:0": 3.0})
     run_session([hook])
     assert hook.results() == [3.0] * 3
+
+
+def test_functions_of_a_recording_hook_are_called_once_for_each_event() -> None:
+    log, calls = EventLog(), list[str]()
+
+    def fetched() -> Any:
+        calls.append("fetches")
+        return tf.compat.v1.get_default_graph().get_tensor_by_name("seven:0")
+
+    def fed() -> Any:
+        calls.append("feed")
+        return {"seven:0": float(len(calls))}
+
+    hook = RecordingHook(log, "a", fetches=fetched, feed_dict=fed)
+    for _ in range(2):
+        run_session([hook])
+    assert calls == ["fetches", *["feed"] * 3] * 2
+    assert hook.results() == [2.0, 3.0, 4.0, 6.0, 7.0, 8.0]
 
 
 def test_spied_hook_still_works(tmp_path: Any) -> None:
@@ -112,6 +134,8 @@ def test_spy_adds_no_batch_method(keras: Any) -> None:
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             pass
 
+    kept = lifecycle.overridden(EpochOnly(), "callback")
+    assert set(kept) == {"set_model", "set_params", "on_epoch_end"}
     callback = spy(EpochOnly(), EventLog())
     for event in lifecycle.CALLBACK_EVENTS:
         if "batch" in event.name:

@@ -8,8 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.installation import MakeFunction
-from hookbridge.adapters.fit_loop.step_source import StepTensors, tensors_of_logs
+from hookbridge.adapters.fit_loop.step_source import (
+    MakeFunction,
+    StepTensors,
+    tensors_of_logs,
+)
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import StepNames
@@ -32,22 +35,22 @@ class OwnStep:
     def __init__(
         self,
         model: KerasModel,
-        step: AnyFunction,
+        function: AnyFunction,
         named: Named,
         making: Callable[[], Context],
     ) -> None:
         self.model = model
-        self.step = step
+        self.function = function
         self.named = named
-        self.filed: Any = None
-        self.method: AnyFunction = getattr(step, "python_function", step)
+        self.models_own_function: Any = None
+        self.method: AnyFunction = getattr(function, "python_function", function)
         self._making = making
         self._called = self.method  # or a tap of it
 
     def tapped(self, tap: AnyFunction) -> Context:
         return patching.patched(self, _called=tap)
 
-    def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
+    def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
         """See `StepSource`; has the options of the user's own `tf.function`."""
 
         def call(*args: object) -> Any:
@@ -57,8 +60,8 @@ class OwnStep:
             with self._making():
                 return self._called(*args)
 
-        is_function = hasattr(self.step, "python_function")
-        return self.step._clone(call) if is_function else call_plain  # type: ignore[attr-defined]
+        is_function = hasattr(self.function, "python_function")
+        return self.function._clone(call) if is_function else call_plain  # type: ignore[attr-defined]
 
     def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
         visible = {k: t for k, t in noted.items() if _is_of_this_function(t)}
@@ -74,7 +77,7 @@ class OwnInstallation:
     mode = TRAIN
 
     def __init__(self) -> None:
-        self.step: Any = None
+        self.function: Any = None
         self._run: HookedRun
         self._make_function: MakeFunction
         self._source: OwnStep | None = None
@@ -87,13 +90,13 @@ class OwnInstallation:
         """Makes a step with the events of hooks around it."""
         run, source = self._run, self._source
         if source is None:
-            source = OwnStep(run.model, step, named, run.making_step)
+            source = OwnStep(run.model, step, named, run.loops.making_step)
             self._source = source
-            self.step = self._make_function(source)
-        elif source.step is not step:
+            self.function = self._make_function(source)
+        elif source.function is not step:
             raise errors.RefusedError(
                 f"Hooks have one step in a loop: received `{_name(step)}` after "
-                f"`{_name(source.step)}`. Put both into one function, or give the "
+                f"`{_name(source.function)}`. Put both into one function, or give the "
                 "second one a loop of its own.",
                 see="own loops",
             )

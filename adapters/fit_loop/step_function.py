@@ -16,9 +16,9 @@ from hookbridge.adapters.fit_loop.spies import GRADIENTS
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import (
     NO_FEEDS,
-    SameIterator,
     StepFeeds,
     TappedFunction,
+    TraceOfIterator,
     makes_one_step,
     with_rate,
 )
@@ -34,15 +34,15 @@ from hookbridge.ground.structures import RecentlyUsed
 _BY_KEY = ("loss:", GRADIENTS, BATCH)
 
 
-class FiledFunction:
+class ModelsOwnFunction:
     """Keras's own function, as the model has it between two runs."""
 
-    def __init__(self, function: AnyFunction, step: StepFunction) -> None:
-        self._function = function
-        self.step = step
+    def __init__(self, native: AnyFunction, step_function: StepFunction) -> None:
+        self._native = native
+        self.step_function = step_function
 
     def __call__(self, *args: object) -> Any:
-        return self._function(*args)
+        return self._native(*args)
 
 
 class StepFunction:
@@ -78,26 +78,26 @@ class StepFunction:
         self._keys_of_first = self._keys_to_trace
         is_tapped = bool(self._keys_to_trace or self._names_to_try)
         self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
-        self.filed: FiledFunction = FiledFunction(
+        self.models_own_function: ModelsOwnFunction = ModelsOwnFunction(
             _untapped(self._first.function, is_tapped), self
         )
 
     @property
-    def inside(self) -> FiledFunction:
+    def inside(self) -> ModelsOwnFunction:
         """What a loop inside the run calls: what the model has between two runs."""
-        return self.filed
+        return self.models_own_function
 
     def _make_function(
         self,
         keys: frozenset[str],
         names_to_try: Sequence[str] = (),
-        is_filed: bool = True,
+        for_model: bool = True,
     ) -> TappedFunction:
         """Keras's function, whose step returns the tensors of `keys` too."""
         tap = StepTap(
             self._source, sorted(keys), self.names, names_to_try, self._counter
         )
-        function = self._source.function_with(tap, is_filed=is_filed)
+        function = self._source.function_with(tap, for_model=for_model)
         return TappedFunction(self._model, function, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
@@ -105,7 +105,7 @@ class StepFunction:
         if keys <= self._keys_of_first:
             return self._first
         if keys not in self._tapped:
-            self._tapped[keys] = self._make_function(keys, is_filed=False)
+            self._tapped[keys] = self._make_function(keys, for_model=False)
         return self._tapped[keys]
 
     def _without_dispatch(self, first: TappedFunction) -> Any:
@@ -114,12 +114,12 @@ class StepFunction:
         if inner is None:
             return function
         if not first.is_optional:
-            return SameIterator(inner)
+            return TraceOfIterator(inner)
         if not makes_one_step(self._model):
             return function
         # Keras 3 also asks whether the optional is empty: with one step per call it is
         # not. The inner function stays Keras's, so that its errors read the same.
-        direct = SameIterator(inner)
+        direct = TraceOfIterator(inner)
         return lambda *args: direct(*args).get_value()
 
     @property
@@ -133,9 +133,9 @@ class StepFunction:
         # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            filed = self._source.filed
+            own = self._source.models_own_function
             self._begin_anew()  # the catalogue has shapes of other data
-            self._source.filed = filed
+            self._source.models_own_function = own
         self._specs = specs
         first = self._first
         if first.inner is None:
@@ -172,7 +172,7 @@ class StepFunction:
                 if not self._source.returns(key, self.names)
             )
             if into_step.tensors:  # the trace contains the feeds
-                function = self._make_function(wanted, is_filed=False)
+                function = self._make_function(wanted, for_model=False)
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)

@@ -1,16 +1,16 @@
-"""Where the step of a run comes from, and what its results are called."""
+"""What a loop's step has to offer a run, and what its results are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.eager_step import OUTPUT, output_names
-from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
-from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
-from hookbridge.ground import patching
+from hookbridge.adapters.fit_loop.eager_step import OUTPUT
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
+from hookbridge.adapters.hooked_loop.modes import Mode
+from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground.protocols import AnyFunction, Context, KerasModel
 
 
@@ -27,13 +27,13 @@ class StepSource(Protocol):
     model: KerasModel
     mode: Mode
     method: AnyFunction  # what computes the step
-    filed: Any  # the function of the step, where Keras looks for it
+    models_own_function: Any  # the step's, where Keras looks for it
 
     def tapped(self, tap: AnyFunction) -> Context:
         """A context in which `tap` is called where `method` would be."""
 
-    def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
-        """A new function whose step is `tap`; files it too if it says so."""
+    def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
+        """A new function whose step is `tap`; the model gets it too if `for_model`."""
 
     def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
         """What the step has returned, and what was noted while it was computed."""
@@ -42,54 +42,42 @@ class StepSource(Protocol):
         """Whether the function returns the step tensor `key` untapped."""
 
 
-class ModelStep:
-    """The step of a Keras model in one of its loops."""
+class StepInstallation(Protocol):
+    """What makes a native loop call a run, and gives it back what is its own."""
 
-    def __init__(self, model: KerasModel, mode: Mode, make: AnyFunction) -> None:
-        self.model = model
-        self.mode = mode
-        self.method: AnyFunction = getattr(model, mode.step)
-        self._make = make  # Keras's own `make_<mode>_function`
+    function: Any  # what `make_function` has made, from the loop's first step on
 
     @property
-    def filed(self) -> Any:
-        return getattr(self.model, self.mode.function)
+    def mode(self) -> Mode | None:
+        """The mode of the native loop; None before it begins."""
 
-    @filed.setter
-    def filed(self, function: AnyFunction | None) -> None:
-        setattr(self.model, self.mode.function, function)
+    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
+        """Takes the model for a run; `make_function` makes its step."""
 
-    def tapped(self, tap: AnyFunction) -> Context:
-        return patching.patched(self.model, **{self.mode.step: tap})
+    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
+        """What the loop gets where a hook's error has ended it before its step."""
 
-    def function_with(self, tap: AnyFunction, *, is_filed: bool) -> Any:
-        model, mode = self.model, self.mode
-        before = {
-            name: getattr(model, name)
-            for name in (mode.function, f"{mode.name}_tf_function")
-            if hasattr(model, name)
-        }
-        with self.tapped(tap):
-            result = self._make(force=True)
-        function = self.filed if result is None else result
-        if not is_filed:
-            for name, value in before.items():
-                setattr(model, name, value)
-        return function
+    def suspend(self) -> None: ...
 
-    def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
-        if self.mode is not PREDICT:
-            return tensors_of_logs(outputs, noted)
-        named = named_outputs(outputs, output_names(self.model))
-        loop_keys = {name: f"{OUTPUTS}{name}" for name in named}
-        tensors = {loop_keys[name]: tensor for name, tensor in named.items()}
-        return StepTensors({**tensors, **noted}, loop_keys)
+    def resume(self) -> None: ...
 
-    def returns(self, key: str, names: StepNames) -> bool:
-        if key.startswith(OUTPUTS):
-            return True
-        is_one = self.model.distribute_strategy.num_replicas_in_sync == 1
-        return is_one and key != "loss" and key in names.loop_keys
+    def leave(self) -> None: ...
+
+
+class RunFunction(Protocol):
+    """The function of the step that a run makes."""
+
+    @property
+    def models_own_function(self) -> AnyFunction | None:
+        """What the model has after the run, where Keras looks; None for nothing."""
+
+    @property
+    def inside(self) -> AnyFunction:
+        """What a loop inside the run calls."""
+
+
+# Makes the function of a loop's step; returns None to take no part.
+MakeFunction = Callable[[StepSource], RunFunction | None]
 
 
 def tensors_of_logs(logs: object, noted: Mapping[str, Any]) -> StepTensors:

@@ -26,8 +26,8 @@ from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel
 _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
 
-class SameIterator:
-    """A `tf.function` of an iterator, with one look-up of its trace per iterator.
+class TraceOfIterator:
+    """A call of a `tf.function` with an iterator, whose trace it looks up once.
 
     `tf.function` looks it up at each call, which takes as long as a small step. The
     same iterator object always has the same trace.
@@ -52,7 +52,7 @@ class SameIterator:
         return self._concrete(iterator)
 
 
-def traceable(function: Any) -> Any:
+def inner_function_of(function: Any) -> Any:
     """The `tf.function` inside what Keras made, or None."""
     # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
     # `tf.function`, which returns an optional. With one step per execution the optional
@@ -83,9 +83,10 @@ def loops_over_one_step() -> bool:
 
 def _one_step(function: Any) -> Any:
     """A `tf.function` of an iterator with what Keras calls for one step, or None."""
-    if traceable(function) is None:
+    names = compat.closure_of("keras3_one_step", function)
+    if names is None or inner_function_of(function) is None:
         return None
-    step = (compat.closure_of("keras3_one_step", function) or {})["one_step_on_data"]
+    step = names["one_step_on_data"]
 
     @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def one_step_on_iterator(iterator: Any) -> Any:
@@ -117,7 +118,7 @@ class TappedFunction:
         self._model = model
         self.function = function
         self.tap = tap
-        self.inner: Any = traceable(function)
+        self.inner: Any = inner_function_of(function)
         self.is_optional: bool = self.inner is not function
         if self.is_optional and makes_one_step(model) and loops_over_one_step():
             self.inner, self.is_optional = _one_step(function), False
@@ -164,7 +165,7 @@ class TappedFunction:
 
         # A function around one of Keras 2 only for fetches would take time to compile.
         is_plain = not (is_optional or closure.before or closure.after)
-        unfed = SameIterator(
+        unfed = TraceOfIterator(
             inner if is_plain else compiled(lambda *args: merged(args, ()))
         )
 

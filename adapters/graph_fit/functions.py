@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.ground.protocols import Hook, KerasModel, Session
 
@@ -83,7 +83,7 @@ def check_model(model: KerasModel, hook: Hook) -> None:
     else:
         return
     raise errors.RefusedError(
-        f"`{guests.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: the "
+        f"`{kinds.name_of(hook)}` cannot run in `Model.fit` of `{model.name}`: the "
         f"model is built in a v1 graph and {why}",
         see="v1 graph in fit",
     )

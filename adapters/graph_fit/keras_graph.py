@@ -16,8 +16,10 @@ from hookbridge.adapters.graph_fit.graph_names import (
 )
 from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import GraphPart, ModelValues
+from hookbridge.adapters.hooked_loop.host import GraphPart
+from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.live_session.live_variables import model_variables
+from hookbridge.ground.garbage import is_collected_now, watch_collections
 from hookbridge.ground.protocols import Session
 
 v1 = tf.compat.v1
@@ -27,6 +29,7 @@ class KerasGraph(GraphPart):
     """The graph of a model that Keras trains by session runs."""
 
     def __init__(self, run: HookedRun) -> None:
+        watch_collections()
         self._run = run
         self._model = run.model
         self._graph: tf.Graph
@@ -73,6 +76,10 @@ class KerasGraph(GraphPart):
     def values(self) -> ModelValues:
         own = [v.eager for v in model_variables(self._model) if not v.local]
         return ModelValues(self._run.host.session.current.run(own))
+
+    @property
+    def can_be_read(self) -> bool:
+        return not is_collected_now()
 
     @contextlib.contextmanager
     def hooks_run(self) -> Iterator[None]:

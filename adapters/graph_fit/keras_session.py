@@ -28,7 +28,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         self.__dict__.update(vars(session))
         self.native = session
         self.make_step: Callable[[Any], Any] | None = None
-        self.step: Any = None
+        self.step_call: Any = None
 
     def _make_callable_from_options(self, callable_options: Any) -> Any:
         assert self.make_step is not None
@@ -41,7 +41,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: tf.compat.v1.RunOptions | None = None,
         run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
-        step = self.step
+        step = self.step_call
         if step is not None and type(fetches) is dict:
             caller = fetches.get("caller")
             if caller is not None and caller is step.fetches:

@@ -72,7 +72,9 @@ class Guest:
 
     @property
     def saves_model(self) -> bool:
-        """Whether a stock callback saves the whole Keras model."""
+        """Whether a stock or ready-made callback saves the whole Keras model."""
+        if isinstance(self.item, paths.WritesFolders):
+            return self.item.saves_whole_model
         return self.stock in paths.SAVE_MODELS and not getattr(
             self.item, "save_weights_only", False
         )

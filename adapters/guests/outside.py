@@ -53,9 +53,10 @@ class OutsideVariables:
         ]
 
     def warn(self, step: int) -> None:
-        """Warns of guests whose variables have not changed."""
+        """Warns once of guests whose variables have not changed by now."""
         said: set[int] = set()
-        for callback, place, variable, before in self._held:
+        held, self._held = self._held, []
+        for callback, place, variable, before in held:
             if id(callback) in said or before != _checksum(variable):
                 continue
             said.add(id(callback))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol, runtime_checkable
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
@@ -24,22 +25,27 @@ _FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
 SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
-def written_by_callback(callback: Callback, stock: str) -> list[tuple[str, bool]]:
-    """The paths that a callback of a stock class will write: `(path, is a directory)`.
+@runtime_checkable
+class WritesFolders(Protocol):
+    """A callback that tells to which folders it will write, and whether a model."""
 
-    A directory that the callback should make and does not make is refused.
+    @property
+    def saves_whole_model(self) -> bool: ...
+
+    def written_folders(self) -> list[str]: ...
+
+
+def written_by_callback(callback: Callback, stock: str) -> list[tuple[str, bool]]:
+    """The paths that a callback will write: `(path, is a directory)`.
+
+    Those of a stock class, or of a ready-made callback, which tells them.
     """
+    if isinstance(callback, WritesFolders):
+        return [(folder, True) for folder in callback.written_folders()]
     if stock not in _WRITERS:
         return []
     attribute, is_folder = _WRITERS[stock]
-    path = str(getattr(callback, attribute))
-    folder = os.path.dirname(path) or "."
-    if stock == "CSVLogger" and "://" not in path and not os.path.isdir(folder):
-        raise errors.UnwritableError(
-            f"`CSVLogger` will write `{path}`, but the directory `{folder}` "
-            "does not exist and the callback does not make it. Make it first."
-        )
-    return [(path, is_folder)]
+    return [(str(getattr(callback, attribute)), is_folder)]
 
 
 def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from absl import logging
-
 from hookbridge.adapters.state import backups
 from hookbridge.adapters.state.backups import Backup
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state.files import StateFiles
 
 
 class FitBackups:
@@ -20,23 +18,19 @@ class FitBackups:
     """
 
     def __init__(self, callbacks: Iterable[Any] = ()) -> None:
-        self._backups = backups.of(callbacks)
+        self._backups = backups.backups_of(callbacks)
 
-    def choose(self, checkpoint: str, step: int, state: CallbackState) -> None:
+    def choose(self, checkpoint: str, step: int, files: StateFiles) -> None:
         """Sets older backups aside, before their callbacks restore them."""
-        backups.newer_than(checkpoint, step, self._backups, state)
+        backups.newer_than(checkpoint, step, self._backups, files)
 
-    def restored(self, state: CallbackState) -> str | None:
+    def restored(self, files: StateFiles) -> str | None:
         """Where the state of the backup is that a callback has restored, if any."""
         for backup in self._backups:
-            if backup.exists and backup.step_in(state) is not None:
+            if backup.exists and backup.step_in(files) is not None:
                 return backup.prefix
             if backup.exists:
-                logging.warning(
-                    "hookbridge: training goes on from the backup %s, which has no "
-                    "state of callbacks; they begin anew.",
-                    backup.prefix,
-                )
+                backups.warn_without_state(backup)
         return None
 
     def new(self, *, in_epoch: bool) -> list[Backup]:

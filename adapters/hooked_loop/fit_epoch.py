@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+
+def length_in(params: Mapping[str, Any]) -> int | None:
+    """How many steps an epoch of `fit` has by its parameters; None if nobody knows."""
+    steps, samples, size = map(params.get, ("steps", "samples", "batch_size"))
+    if steps is None and samples and size:  # arrays in a v1 graph
+        return -(-int(samples) // int(size))
+    return steps
 
 
 class FitEpoch:

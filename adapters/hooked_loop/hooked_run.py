@@ -6,10 +6,8 @@ which failure, how fetches, feeds and options are merged, and how to recover.
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -20,20 +18,15 @@ from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.host import LoopHost
-from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
+from hookbridge.adapters.hooked_loop.model_loops import ModelLoops, innermost, suspended
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
     ClusterFailure,
+    check_clash,
     not_the_end_of_data,
     with_hook,
 )
-from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import AnyFunction, Arguments, Hook, KerasModel
-
-# Model -> the innermost of the nested runs that have its loops, pending or going on.
-_INNERMOST: weakref.WeakKeyDictionary[Any, HookedRun] = weakref.WeakKeyDictionary()
-_SUSPENDED: list[HookedRun] = []  # the runs that wait for a loop inside them
+from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
 
 class HookedRun:
@@ -48,33 +41,24 @@ class HookedRun:
         self.is_over: bool = False
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
-        self._is_in_loop = is_running(model)
-        # The method that makes a step of a loop that is not Keras's, as it begins.
-        self._stepping = ""
         self._monitored: Any = None
         self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
         self._others: list[Any] = []
-        self._is_making = False
-        names = [name for name in STARTERS if hasattr(model, name)]
-        self._starters = InstanceMethods(
-            model, {name: self._starter(name) for name in names}
-        )
+        self.loops: ModelLoops = ModelLoops(self)
         self.host: LoopHost = make_host(self)
 
     @classmethod
     def open(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
         """Opens a run, which has the model's loops until it is over."""
         run = cls(model, make_host)
-        _INNERMOST[model] = run
-        run.host.step.install()
-        run._starters.install()
+        run.loops.take()
         return run
 
     @classmethod
     def join(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
         """The run that waits for the model's next loop; opens one if there is none."""
-        run = _INNERMOST.get(model)
+        run: HookedRun | None = innermost(model)
         if run is not None and run.mode is not None:
             run.leave()  # its native loop has ended, but nobody called `leave`
             run = None
@@ -84,27 +68,27 @@ class HookedRun:
         self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
     ) -> Any:
         """Takes a hook into the run; returns what this process calls for it."""
-        hook = self.host.step.hook_of(guest)
+        hook = self.host.maker.hook_of(guest)
         self.hooks.append(hook)
         if states is not None:
             self.states.append(states)
-        self.host.step.add_member(max_lag)
+        self.host.maker.add_member(max_lag)
         return hook
 
     @property
     def is_suspended(self) -> bool:
         """Whether a loop inside this one has the model."""
-        return self in _SUSPENDED
+        return self in suspended()
 
     @staticmethod
     def is_in_suspended_run(hook: Hook) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
-        return any(hook is each for run in _SUSPENDED for each in run.hooks)
+        return any(hook is each for run in suspended() for each in run.hooks)
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
         self.mode = mode
-        self._is_in_loop = is_running(self.model)
+        self.loops.note_begin()
 
     @property
     def guests(self) -> list[Guest]:
@@ -124,44 +108,49 @@ class HookedRun:
     def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
-            step = self.host.step
-            return step.make_alone(args) if step.is_alone else self._step(args)
+            maker = self.host.maker
+            if maker.is_without_hooks:
+                return maker.make_without_hooks(args)
+            return self._make_with_hooks(args)
         except ClusterFailure as e:
             raise e.error from None
 
-    def _step(self, args: Arguments) -> Any:
+    def _make_with_hooks(self, args: Arguments) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
-        step = self.host.step
-        step.prepare(args)
+        maker = self.host.maker
+        maker.prepare(args)
         try:
             if self._monitored is None:
                 self._start()
-            outputs, stops = self.replay()
+            outputs, stops = self.run_with_hooks()
             if stops:
                 self.stop()
             return outputs
         except END_OF_DATA as e:
-            if step.data_ended:
+            if maker.data_ended:
                 raise  # the native loop ends its epoch
             # The exact type counts, as in a MonitoredSession.
             if type(e) in END_OF_DATA:
                 self.stop()
-                return step.stopped_by(e)
+                return maker.stopped_by(e)
             self.fail()
             raise not_the_end_of_data(e) from e
         except BaseException:
             self.fail()
             raise
 
-    def replay(self) -> tuple[Any, bool]:
+    def run_with_hooks(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
         self.settle()
         with self.host.graph.hooks_run():
             try:
-                outputs = self.host.step.run(self._monitored)
+                outputs = self.host.maker.run(self._monitored)
             except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
                 named = with_hook(e, self._members, self.host.session.current)
                 raise named from (None if named is e else e)
+            except RuntimeError as e:
+                check_clash(e, self._members)
+                raise
             return outputs, bool(self._monitored.should_stop())
 
     def settle(self) -> None:
@@ -172,7 +161,7 @@ class HookedRun:
     def stop(self) -> None:
         """Makes this step the last one of the native loop: a hook has asked for it."""
         self.note_stop()
-        self.host.step.stop()
+        self.host.maker.stop()
 
     def note_stop(self) -> None:
         """The training ends after this step, not by a callback."""
@@ -182,19 +171,19 @@ class HookedRun:
     @staticmethod
     def note_stop_of(model: KerasModel) -> None:
         """The training of a model ends after this step, by a hook elsewhere."""
-        run = _INNERMOST.get(model)
+        run = innermost(model)
         if run is not None:
             run.note_stop()
 
     def _start(self) -> None:
         """Makes the step, then `begin` and `after_create_session`."""
-        graph, session, step = self.host
-        global_step = step.open()
+        graph, session, maker = self.host
+        global_step = maker.open()
         for guest in self.guests:
             refusals.check_start(guest, global_step)
         try:
             with graph.hooks_run():
-                self._members = step.members(self.hooks)
+                self._members = maker.members(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
                     session_creator=session, hooks=self._members
                 )
@@ -203,7 +192,7 @@ class HookedRun:
 
     def end(self, hook: Hook) -> None:
         """The `end` of one hook, after a clean finish."""
-        self.host.step.flush()
+        self.host.maker.flush()
         if self._monitored is None or self.is_over:
             return
         try:
@@ -238,9 +227,9 @@ class HookedRun:
         """Closes the session in the handler of an exception, without any `end`."""
         if self.is_over:
             return
-        graph, session, step = self.host
+        graph, session, maker = self.host
         try:
-            with step.failing():
+            with maker.failing():
                 if self._monitored is not None:
                     with graph.hooks_run():
                         self._monitored.__exit__(*sys.exc_info())
@@ -254,63 +243,9 @@ class HookedRun:
         if self.is_over:
             return
         self.is_over = True
-        self._starters.remove()
-        self.host.leave()
-        if _INNERMOST.get(self.model) is self:
-            del _INNERMOST[self.model]
+        self.loops.give_back()
         for each in self.states:
             each.leave()
-
-    def _starter(self, name: str) -> AnyFunction:
-        """A replacement for a model method that starts a loop or a step."""
-        model, original = self.model, getattr(self.model, name)
-
-        def start(*args: object, **kwargs: object) -> Any:
-            runs = is_running(model)
-            if self._is_in_loop and not runs:
-                # An exception from elsewhere ended the loop; nobody called `leave`.
-                self.leave()
-            # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
-            if self.mode is None and not runs:
-                self._stepping = name
-            is_own = (self._stepping == name and not runs) or compat.is_called_from(
-                "graph_fit_generator"
-            )
-            if self.is_over or self._is_making or is_own:
-                return original(*args, **kwargs)
-            with self._suspended():
-                return original(*args, **kwargs)
-
-        return start
-
-    @contextlib.contextmanager
-    def making_step(self) -> Iterator[None]:
-        """A context in which the model's own loops are the step, not loops inside."""
-        self._is_making, before = True, self._is_making
-        try:
-            yield
-        finally:
-            self._is_making = before
-
-    @contextlib.contextmanager
-    def _suspended(self) -> Iterator[None]:
-        """Leaves the model to a loop inside this one, which may have hooks too."""
-        model = self.model
-        self.host.suspend()
-        self._starters.remove()
-        _INNERMOST.pop(model, None)
-        _SUSPENDED.append(self)
-        try:
-            yield
-        finally:
-            _SUSPENDED.remove(self)
-            inner = _INNERMOST.get(model)
-            if inner is not None:
-                inner.leave()
-            if not self.is_over:
-                _INNERMOST[model] = self
-                self._starters.install()
-                self.host.resume()
 
 
 # Puts the host of a run together.

@@ -1,8 +1,8 @@
-"""A native loop in which hooks run: its graph, its session and its step.
+"""A native loop in which hooks run: its graph, its session and its steps.
 
 A host is put together from three parts, one for each question: what do hooks see
-(`GraphPart`), which session do they get (`SessionPart`), and how is a step made
-(`StepPart`)? The rooms of the native loops have the parts, and a function that puts
+(`GraphPart`), which session do they get (`SessionPart`), and who makes a step
+(`StepMaker`)? The rooms of the native loops have the parts, and a function that puts
 them together for a run.
 """
 
@@ -13,28 +13,14 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 from hookbridge.ground.protocols import Arguments, Context, Hook, Session
 
 
-class ModelValues:
-    """The values of a model's variables at a moment; equal to others if all are."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self._values = values
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ModelValues) and all(
-            np.array_equal(np.asarray(mine), np.asarray(theirs))
-            for mine, theirs in zip(self._values, other._values, strict=True)
-        )
-
-
 class GraphPart(abc.ABC):
-    """The graph that hooks see; `StepPart.open` makes it."""
+    """The graph that hooks see; `StepMaker.open` makes it."""
 
     @property
     @abc.abstractmethod
@@ -44,6 +30,11 @@ class GraphPart(abc.ABC):
     @abc.abstractmethod
     def values(self) -> ModelValues:
         """What a checkpoint of the model holds of it now."""
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether `values` and `step_number` can be asked for at this moment."""
+        return True
 
     @abc.abstractmethod
     def hooks_run(self) -> Context:
@@ -76,14 +67,14 @@ class SessionPart(abc.ABC):
         hook.end(self.current)
 
 
-class StepPart(abc.ABC):
-    """The steps of a native loop, and how a stop reaches it."""
+class StepMaker(abc.ABC):
+    """Makes the steps of a native loop, and lets a stop reach it."""
 
-    native: Any = None  # its `run` is the native step, for profiles
+    function: Any = None  # its `run` is the native step, for profiles
     # Whether the step met the end of the data: its error is the native loop's.
     data_ended: bool = False
-    # Whether the next step is made by `make_alone`: hooks hear of it later, or never.
-    is_alone: bool = False
+    # Whether `make_without_hooks` makes the next step: hooks hear of it late, or never.
+    is_without_hooks: bool = False
 
     def install(self) -> None:  # noqa: B027 - a v1 graph is known in `begin` only
         """Takes the model for the run, which opens."""
@@ -106,8 +97,8 @@ class StepPart(abc.ABC):
     def begin(self, mode: str) -> None:  # noqa: B027 - most loops show it themselves
         """Called in `on_<mode>_begin` of callbacks."""
 
-    def make_alone(self, args: Arguments) -> Any:
-        """Makes a step where `is_alone` is true, without waiting for hooks."""
+    def make_without_hooks(self, args: Arguments) -> Any:
+        """Makes a step where `is_without_hooks` is true, without waiting for hooks."""
         raise NotImplementedError
 
     @abc.abstractmethod
@@ -160,19 +151,19 @@ class LoopHost(NamedTuple):
 
     graph: GraphPart
     session: SessionPart
-    step: StepPart
+    maker: StepMaker
 
     def suspend(self) -> None:
         """A loop inside this one takes the model."""
         self.graph.suspend()
-        self.step.suspend()
+        self.maker.suspend()
 
     def resume(self) -> None:
         """The loop inside has ended; undoes `suspend`."""
         self.graph.resume()
-        self.step.resume()
+        self.maker.resume()
 
     def leave(self) -> None:
         """The run is over."""
-        self.step.leave()
+        self.maker.leave()
         self.graph.leave()

@@ -1,8 +1,8 @@
-"""The values of a model's variables, to be set again."""
+"""The values of a model's variables at a moment, to be compared or set again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,28 @@ import tensorflow as tf
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.live_session import live_variables
 from hookbridge.ground.protocols import KerasModel
+
+
+class ModelValues:
+    """The values of a model's variables at a moment; equal to others if all are."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ModelValues)
+            and len(self._values) == len(other._values)
+            and all(map(_are_equal, self._values, other._values))
+        )
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same, NaN at the same places included."""
+    one, other = np.asarray(one), np.asarray(other)
+    if np.array_equal(one, other):
+        return True
+    return one.dtype.kind in "fc" and np.array_equal(one, other, equal_nan=True)
 
 
 def going_back(model: KerasModel) -> Callable[[], None]:

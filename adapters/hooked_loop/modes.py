@@ -17,7 +17,7 @@ class Mode(NamedTuple):
     """One kind of loop: its name, and names of the model's methods and attributes."""
 
     name: str
-    step: str
+    method: str  # what computes a step
     make: str
     function: str
     stop: str  # the flag that ends the loop; Keras 2 has it for training only

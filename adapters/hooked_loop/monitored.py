@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,7 @@ from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
+from hookbridge.ground.arguments import shown
 from hookbridge.ground.protocols import Hook, RunContext, Session
 
 # What a native loop takes for the end of its data.
@@ -48,8 +49,26 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return name_of(self._hook)
 
     def before_run(self, run_context: RunContext) -> Any:
-        self.request = self._before_run(run_context)
-        return self.request
+        self.request, request = None, self._before_run(run_context)
+        self._check(request)
+        self.request = request
+        return request
+
+    def _check(self, request: Any) -> None:
+        """Refuses what is no `SessionRunArgs`, by the words of a TF session."""
+        kind = type(request).__name__
+        if request is not None and not hasattr(request, "fetches"):
+            raise errors.RunArgumentsError(
+                f"'{kind}' object has no attribute 'fetches': `{self.name}` returned "
+                f"{shown(request)} from `before_run`; expected "
+                "`tf.compat.v1.train.SessionRunArgs(fetches, feed_dict)`, or None."
+            )
+        feeds = getattr(request, "feed_dict", None)
+        if feeds and not isinstance(feeds, Mapping):
+            raise errors.RunArgumentsError(
+                f"`{self.name}` returned feed_dict={shown(feeds)} from `before_run`; "
+                "expected a dict {tensor or its name: value}."
+            )
 
     def begin(self) -> None:
         """Begins the hook and checks that its tensors are of the run's graph."""
@@ -74,6 +93,22 @@ def with_hook(
         if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
             return type(error)(f"{error} `{member.name}` wanted it in `before_run`.")
     return error
+
+
+def check_clash(error: RuntimeError, members: Sequence[Any]) -> None:
+    """Names the hooks that feed, where TensorFlow says that two feed one tensor."""
+    if not str(error).startswith("Same tensor is fed by two hooks"):
+        return
+    feeding = [
+        f"`{member.name}`"
+        for member in members
+        if getattr(getattr(member, "request", None), "feed_dict", None)
+    ]
+    raise errors.LiveSessionError(
+        f"{error}. Hooks that feed: {', '.join(feeding)}; expected one hook for each "
+        "tensor. Leave one of them out, or let one hook feed what both want.",
+        see="live session",
+    ) from error
 
 
 class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
-from hookbridge.adapters.guests import paths
+from hookbridge.adapters.guests import kinds, written
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph, Hook
@@ -71,7 +70,7 @@ def check_backend(hook: Hook, flavours: Sequence[Any]) -> None:
     backends = {compat.keras_backend(keras): keras for keras in flavours}
     if "tensorflow" not in backends:
         raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit`: Keras computes with "
+            f"`{kinds.name_of(hook)}` cannot run in `Model.fit`: Keras computes with "
             f"`{next(iter(backends))}` here, and hooks see the graph of a TensorFlow "
             "step. Instead, set `KERAS_BACKEND=tensorflow`, which is the default, or "
             f"make the model with {compat.keras_2()}. Callbacks run as they are.",
@@ -92,7 +91,7 @@ def check_class(
         ):
             reason, way_out = table[cls.__name__]
             raise errors.RefusedError(
-                f"`{guests.name_of(hook)}` cannot run {where}: {reason}. Instead, "
+                f"`{kinds.name_of(hook)}` cannot run {where}: {reason}. Instead, "
                 f"{way_out}.",
                 see=see,
             )
@@ -108,10 +107,10 @@ def check_graph(hook: Hook, graph: Graph | None = None) -> None:
             continue
         name = str(getattr(element, "name", type(element).__name__))
         raise errors.RefusedError(
-            f"`{guests.name_of(hook)}` cannot run in `Model.fit`: its attribute "
+            f"`{kinds.name_of(hook)}` cannot run in `Model.fit`: its attribute "
             f"`{attribute}` holds `{name}`, which is not of the graph that hooks see "
             "there. Let the hook be made in `begin`, on that graph: "
-            f"`hb.in_begin(lambda: {guests.name_of(hook)}(...))`; or give it the name "
+            f"`hb.in_begin(lambda: {kinds.name_of(hook)}(...))`; or give it the name "
             'of a tensor of the step, such as "loss:0".',
             see="hook made of tensors",
         )
@@ -178,8 +177,7 @@ class _Seen(tf.Graph):  # type: ignore[misc]
 
 def check_start(guest: Guest, global_step: int) -> None:
     """Refuses a hook that cannot do its work from the first step on."""
-    for path, is_folder in guest.writes:
-        paths.check_writable(guest.item, path, is_folder=is_folder)
+    written.check_files(guest, [guest])
     wait = getattr(guest.item, "_wait_until_step", 0)
     if guest.name == "GlobalStepWaiterHook" and wait > global_step:
         raise errors.RefusedError(

@@ -152,7 +152,7 @@ class LiveOptimizer:
         return self._iterations
 
     def live_variables(self) -> list[Any]:
-        """The eager variables that were handed out."""
+        """The eager variables of step and rates; None for one not handed out."""
         return [self._iterations, *(live.mirror for live in self.live_rates.each)]
 
     def sync_iterations(self) -> None:

@@ -58,7 +58,7 @@ class LiveRates:
         self._share()
         return self.feeds
 
-    def fed_by_loop(self, value: object) -> None:
+    def note_fed(self, value: object) -> None:
         """Notes what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 
@@ -133,7 +133,7 @@ _of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (
 )
 
 
-def fed_by_loop(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
     """The value that the loop itself feeds for a tensor in a step, or None."""
     if not feed_dict:
         return None
@@ -144,7 +144,7 @@ def fed_by_loop(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
 def check_feeds(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> None:
     """Refuses a step in which the loop feeds what callbacks have set."""
     for tensor in rates:
-        if fed_by_loop(tensor, feed_dict) is not None:
+        if loop_feed_of(tensor, feed_dict) is not None:
             raise errors.InvalidArgumentError(
                 f'The loop feeds the learning rate "{tensor.name}" in `session.run`, '
                 f"and a callback under hookbridge has set it to {rates[tensor]}. "

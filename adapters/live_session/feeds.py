@@ -35,6 +35,11 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
             f"TensorHandles. For reference, the tensor object was {value} which "
             f"was passed to the argument `feed_dict` with key {tensor}."
         )
+    if value is None:  # NumPy makes a NaN of it
+        raise errors.RunArgumentsError(
+            f"The feed of `{tensor.name}` is None; expected a value. Leave the entry "
+            "out of `feed_dict` to feed nothing."
+        )
     try:
         array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
     except (TypeError, ValueError) as e:

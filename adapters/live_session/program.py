@@ -168,7 +168,7 @@ class SplitProgram:
         )
 
     def before(self, feeds: Sequence[Any]) -> list[Any]:
-        """Runs the ops that do not depend on the step; returns `known` for `after`."""
+        """Runs the ops that do not depend on the step; returns `early` for `after`."""
         if self._program.feeds or self._program.closure.before:
             return list(self._before(list(feeds)))
         return []

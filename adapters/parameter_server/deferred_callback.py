@@ -11,8 +11,10 @@ from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.parameter_server import ps_refusals
-from hookbridge.adapters.parameter_server.cluster_host import cluster_host
-from hookbridge.adapters.parameter_server.cluster_step import ClusterStep
+from hookbridge.adapters.parameter_server.cluster_step_maker import (
+    ClusterStepMaker,
+    cluster_host,
+)
 from hookbridge.adapters.parameter_server.step_values import to_python
 from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, wants_batches
 from hookbridge.ground.protocols import KerasModel, Logs
@@ -39,12 +41,12 @@ class DeferredCallback(ForeignCallback):
         super().__init__(record)
         self._self_max_lag = max_lag
         self._self_run: HookedRun | None = None
-        self._self_step: ClusterStep | None = None
+        self._self_maker: ClusterStepMaker | None = None
 
     @property
     def _supports_tf_logs(self) -> bool:
         """Keras 2: whether the callback gets unconverted logs."""
-        return self._self_step is not None or bool(
+        return self._self_maker is not None or bool(
             getattr(self.guest, "_supports_tf_logs", False)
         )
 
@@ -53,29 +55,29 @@ class DeferredCallback(ForeignCallback):
         if model is not None and ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.guest)
             run = HookedRun.join(model, cluster_host)
-            step = run.host.step
-            assert isinstance(step, ClusterStep)
-            step.add_member(self._self_max_lag)
-            self._self_run, self._self_step = run, step
+            maker = run.host.maker
+            assert isinstance(maker, ClusterStepMaker)
+            maker.add_member(self._self_max_lag)
+            self._self_run, self._self_maker = run, maker
         super().set_model(model)
 
     # Keras calls these; the guest gets them when its turn and its logs have come.
 
     def _before_batch(self, method: str, batch: int, logs: Logs = None) -> None:
         event = partial(getattr(self.guest, method), batch, logs)
-        if self._self_step is None:
+        if self._self_maker is None:
             event()
         else:
-            self._self_step.events.before_batch(event)
+            self._self_maker.events.before_batch(event)
 
     def _after_batch(self, method: str, batch: int, logs: Logs = None) -> None:
-        event, step = getattr(self.guest, method), self._self_step
-        if step is None:
+        event, maker = getattr(self.guest, method), self._self_maker
+        if maker is None:
             event(batch, logs)
         elif isinstance(logs, tf.distribute.experimental.coordinator.RemoteValue):
-            step.events.after_batch(logs, partial(event, batch))
+            maker.events.after_batch(logs, partial(event, batch))
         else:
-            step.events.flush()
+            maker.events.flush()
             event(batch, to_python(logs))
 
     on_train_batch_begin = partialmethod(_before_batch, "on_train_batch_begin")
@@ -102,12 +104,12 @@ class DeferredCallback(ForeignCallback):
 
     def _settled(self, logs: Logs) -> Any:
         """Delivers all events held back, then returns the logs as Python numbers."""
-        if self._self_step is None:
+        if self._self_maker is None:
             return logs
-        self._self_step.events.flush()
+        self._self_maker.events.flush()
         return to_python(logs)
 
     def _leave(self) -> None:
-        step, self._self_run, self._self_step = self._self_step, None, None
-        if step is not None:
-            step.member_ended()
+        maker, self._self_run, self._self_maker = self._self_maker, None, None
+        if maker is not None:
+            maker.member_ended()

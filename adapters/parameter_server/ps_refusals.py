@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
@@ -56,7 +56,7 @@ def check_member(model: KerasModel, guest: object) -> None:
     """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(
-            f"`{guests.name_of(guest)}`: {_keras_3()}", see="parameter servers"
+            f"`{kinds.name_of(guest)}`: {_keras_3()}", see="parameter servers"
         )
     check_hook(guest)
 

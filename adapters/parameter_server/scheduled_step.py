@@ -27,7 +27,7 @@ from hookbridge.ground.protocols import AnyFunction, Arguments
 class ScheduledStep:
     """Makes the variants of a model's training step and schedules them."""
 
-    filed = None  # the model keeps nothing after the run
+    models_own_function = None  # the model keeps nothing after the run
 
     def __init__(self, source: StepSource) -> None:
         model = source.model
@@ -43,7 +43,7 @@ class ScheduledStep:
         # It is made in the first call, since validation does not call it.
         if self._untapped is None:
             self._untapped = self._source.function_with(
-                self._source.method, is_filed=False
+                self._source.method, for_model=False
             )
         return self._untapped(*args)
 
@@ -56,7 +56,7 @@ class ScheduledStep:
 
     def _keras_function(self, keys: Sequence[str]) -> tuple[Any, StepTap]:
         tap = StepTap(self._source, keys, self.names)
-        return self._source.function_with(tap, is_filed=False), tap
+        return self._source.function_with(tap, for_model=False), tap
 
     def _scheduled_by(
         self, function: AnyFunction, args: Arguments

@@ -20,22 +20,28 @@ class StepFetch:
 
     def __init__(
         self,
-        numbers: Sequence[str],
-        vector: Any,
-        counted: bool,
         others: Sequence[LogSource],
+        *,
+        numbers: Sequence[str] = (),
+        vector: Any = None,
+        reads_counter: bool = False,
     ) -> None:
         self._numbers = list(numbers)
-        self._counted = counted
+        self._reads_counter = reads_counter
         self._others = [s.key for s in others]
         tensors = [] if vector is None else [vector]
         self.arguments: Any = tf.compat.v1.train.SessionRunArgs(
             [*tensors, *(s.tensor for s in others)]
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it fetches nothing."""
+        return not self.arguments.fetches
+
     def count(self, results: Any) -> int | None:
         """The counter after the step, or None if the step did not fetch it."""
-        return int(results[0][-1]) if self._counted else None
+        return int(results[0][-1]) if self._reads_counter else None
 
     def unpack(self, results: Any) -> dict[str, Any]:
         """The fetched values of the entries of `logs`."""
@@ -70,7 +76,8 @@ class FetchPlan:
         # The op at the end of a step -> the numbers and the counter after it.
         self._vectors: dict[Any, Any] = {}
         self._plain: Any = None  # the numbers alone
-        self._fetches = RecentlyUsed()
+        self._of_steps = RecentlyUsed()
+        self._of_updates = RecentlyUsed()
         self._beside = RecentlyUsed()
         with tf.name_scope("hookbridge"):
             self._add_vectors(counter, steps)
@@ -101,11 +108,11 @@ class FetchPlan:
     ) -> tuple[StepFetch, int | None]:
         """What a step fetches, and how far it moves the counter (None if unknown)."""
         fed = self._fed_beside(step, feed_dict)
-        entry: tuple[StepFetch, int | None] | None = self._fetches.get((step, fed))
-        if entry is None or (entry[1] is not None and not counter.exact):
+        entry: tuple[StepFetch, int | None] | None = self._of_steps.get((step, fed))
+        if entry is None or (entry[1] is not None and not counter.is_counted):
             adds = counter.adds(step)
             entry = self._make(step, adds is None, fed), adds
-            self._fetches.add((step, fed), entry)
+            self._of_steps.add((step, fed), entry)
         return entry
 
     def is_fixed(self, step: Step) -> bool:
@@ -119,14 +126,14 @@ class FetchPlan:
         if not self._between:
             return None
         fed = self._fed_beside(update, feed_dict)
-        entry: tuple[StepFetch | None] | None = self._fetches.get((update, fed))
-        if entry is None:
+        fetch: StepFetch | None = self._of_updates.get((update, fed))
+        if fetch is None:
             taken = self._pulls.fetched_in
             sources = [s for s in self._between if taken(s, update, fed)]
             has_any = any(s.key != SIZE for s in sources)
-            entry = (StepFetch([], None, False, sources) if has_any else None,)
-            self._fetches.add((update, fed), entry)
-        return entry[0]
+            fetch = StepFetch(sources if has_any else [])
+            self._of_updates.add((update, fed), fetch)
+        return None if fetch.is_empty else fetch
 
     def _fed_beside(
         self, run: Step, feed_dict: Mapping[Any, Any] | None
@@ -138,15 +145,15 @@ class FetchPlan:
             self._beside.add(run, beside)
         return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
 
-    def _make(self, step: Step, counted: bool, fed: frozenset[Any]) -> StepFetch:
+    def _make(self, step: Step, reads_counter: bool, fed: frozenset[Any]) -> StepFetch:
         """The fetches of a step: numbers in one vector, the counter if it is read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
         others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]
         if len(scalars) < len(self._scalars):
             # The vectors hold all numbers, and this step must not fetch all of them.
-            return StepFetch([], None, False, [*scalars, *others])
-        vector = self._vectors.get(step.tail) if counted else None
+            return StepFetch([*scalars, *others])
+        vector = self._vectors.get(step.tail) if reads_counter else None
         if vector is None:
-            return StepFetch(keys, self._plain, False, others)
-        return StepFetch(keys, vector, True, others)
+            return StepFetch(others, numbers=keys, vector=self._plain)
+        return StepFetch(others, numbers=keys, vector=vector, reads_counter=True)

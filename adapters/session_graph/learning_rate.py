@@ -37,7 +37,7 @@ class LearningRate(NamedTuple):
 def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
     """The learning rates of a graph, one for each optimizer, empty if none is found."""
     # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
-    # their origin. A user may name it (`given`).
+    # their origin. A user may name it (`choice`).
     rates: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)

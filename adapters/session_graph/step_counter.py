@@ -24,7 +24,7 @@ class StepCounter:
         self._steps = steps
         self._session: Any = None
         self._member: Any = None
-        self.exact: bool = False  # whether it is counted
+        self.is_counted: bool = False  # whether it is computed, not read
         # Whether a run that is no step of the loop may have moved it: one through the
         # raw session (`MonitoredSession.run_step_fn` and hooks have it), which no hook
         # sees, or one that failed.
@@ -37,7 +37,7 @@ class StepCounter:
             self._session = session
             watched = _watch_runs(session, self)
             here = getattr(session, "sess_str", None) in (b"", "")
-            self.exact = watched and here and len(self._steps.movers) == 1
+            self.is_counted = watched and here and len(self._steps.movers) == 1
         self.stale = False
 
     def read(self, session: Session) -> int:
@@ -59,26 +59,24 @@ class StepCounter:
         step = self.read(run_context.session)
         if step != counted:
             # Something else moves it too.
-            self.exact = False
+            self.is_counted = False
         return step
 
     def adds(self, step: Step) -> int | None:
         """How far a run moves the global step, or None if the step has to be read."""
-        return step.adds if self.exact else None
+        return step.adds if self.is_counted else None
 
-    def note_run(self, fetches: Any) -> bool:
-        """Any run is about to start; returns whether to call again when it ended."""
-        moves = self._moves(fetches)
-        self.stale = self.stale or moves
-        return moves
+    def note_move(self) -> None:
+        """A run that is no step of the loop may move the global step now."""
+        self.stale = True
 
     def note_callable(self, fetches: Any) -> None:
         """A callable of the fetches is being made, whose runs will not be seen."""
-        if self._moves(fetches):
-            self.exact = False
+        if self.may_move(fetches):
+            self.is_counted = False
 
-    def _moves(self, fetches: Any) -> bool:
-        """Whether a run that is no step of the loop may move the step."""
+    def may_move(self, fetches: Any) -> bool:
+        """Whether a run of the fetches is no step of the loop and may move the step."""
         if type(fetches) is dict and self._member in fetches:
             return False
         try:
@@ -99,12 +97,13 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     @functools.wraps(type(session).run)
     def run(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         counter = counting()
-        if counter is None or not counter.note_run(fetches):
+        if counter is None or not counter.may_move(fetches):
             return run_below()(fetches, *args, **kwargs)
+        counter.note_move()
         try:
             return run_below()(fetches, *args, **kwargs)
         finally:
-            counter.note_run(fetches)
+            counter.note_move()  # the step may have been read while it ran
 
     @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:

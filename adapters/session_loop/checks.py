@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.guests import paths
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.clone import Clone
@@ -52,7 +51,6 @@ def _refuse(
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists."""
-    # It writes nothing to the disk; `check_paths` does.
     callback, name = guest.item, guest.stock
     if name in NEVER:
         raise _refuse(guest, *NEVER[name])
@@ -67,8 +65,13 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             guest,
             "it saves the whole Keras model, and this graph has none "
             "(`model=` is not given)",
-            "construct it with `save_weights_only=True`, or give the tf.keras or "
-            "tf_keras model of the graph as `as_hooks(..., model=model)`",
+            (
+                "construct it with `save_weights_only=True`"
+                if guest.stock
+                else "give it the `model_fn` and a `serving_input_fn`"
+            )
+            + ", or give the tf.keras or tf_keras model of the graph as "
+            "`as_hooks(..., model=model)`",
         )
     if name == "ModelCheckpoint" and not has_model:
         _check_options(guest)
@@ -81,13 +84,6 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             "leave it out, or use `tf_keras.callbacks.TensorBoard` and give the model "
             "of the graph as `as_hooks(..., model=model)`",
         )
-    _ = guest.writes  # raises if a directory is missing
-
-
-def check_paths(guest: Guest) -> None:
-    """Refuses a callback whose files cannot be written; tries this on the disk."""
-    for path, is_folder in guest.writes:
-        paths.check_writable(guest.item, path, is_folder=is_folder)
 
 
 def _check_options(guest: Guest) -> None:
@@ -167,8 +163,12 @@ def check_training(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({clone.reason})",
-            "give the model a `get_config()` from which `from_config` makes it anew, "
-            "or construct the callback with `save_weights_only=True`",
+            "give the model a `get_config()` from which `from_config` makes it anew"
+            + (
+                ", or construct the callback with `save_weights_only=True`"
+                if guest.stock
+                else ""
+            ),
             see="model in a session",
         )
     if guest.stock in _RATE_SETTERS:

@@ -13,7 +13,7 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model import backup, clone
 from hookbridge.ground.arguments import (
-    positive,
+    optional_count,
     shown,
     string_mapping,
     without_arguments,
@@ -47,7 +47,7 @@ class SessionConfig:
 
     def __post_init__(self) -> None:
         for name in ("steps_per_epoch", "epochs"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+            object.__setattr__(self, name, optional_count(name, getattr(self, name)))
         _check_frequency(self.validation_freq)
         for name in ("logs", "params"):
             object.__setattr__(self, name, string_mapping(name, getattr(self, name)))
@@ -80,6 +80,15 @@ class SessionConfig:
         if isinstance(self.validation_freq, Collection):
             return epoch + 1 in self.validation_freq
         return (epoch + 1) % int(self.validation_freq) == 0
+
+    @property
+    def validates(self) -> bool:
+        """Whether an epoch at all ends with the validation, as far as it is known."""
+        if self.epochs is None:
+            return True
+        freq = self.validation_freq
+        first = min(freq) if isinstance(freq, Collection) else freq
+        return bool(first <= self.epochs)
 
     @property
     def last_step(self) -> int | None:
@@ -162,8 +171,16 @@ def _check_frequency(value: object) -> None:
     """Refuses a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         for epoch in value:
-            positive("validation_freq", epoch)
-    elif positive("validation_freq", value) is None:
+            if optional_count("validation_freq", epoch) is None:
+                break
+        else:
+            if len(value):
+                return
+        raise errors.InvalidArgumentError(
+            f"Received `validation_freq={shown(value)}`; expected the epochs, counted "
+            "from 1, that end with the validation, one at least."
+        )
+    if optional_count("validation_freq", value) is None:
         raise errors.InvalidArgumentError(
             "Received `validation_freq=None`; expected every how many epochs, or the "
             "epochs, counted from 1, that end with the validation."

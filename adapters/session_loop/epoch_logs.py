@@ -56,17 +56,14 @@ class EpochLogs:
         """What the streaming metrics hold, by the names of their variables."""
         return self._streaming.read(session)
 
-    def fill(self, session: Session) -> bool:
-        """Fills `current` from what was restored; returns whether there is any."""
+    def fill(self, session: Session) -> None:
+        """Fills `current` from what was restored."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
         logs = {
             key: total / count for key, (total, count) in self.sums().items() if count
         }
-        if not logs:
-            return False
         logs.update((k, float(v)) for k, v in session.run(wanted).items())
         self.current = {s.key: logs[s.key] for s in self._sources if s.key in logs}
-        return True
 
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
         """Takes the values of one step; returns the means so far."""

@@ -38,17 +38,17 @@ class EvaluationRun(SessionRun):
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
         self._requests = RecentlyUsed()  # of `(SessionRunArgs | None,)`
         self._batch = 0
-        self._now = False
+        self._is_in_batch = False
 
     def created(self, coord: Coordinator) -> None:
         self.begin_once(self._counter, "on_test_begin")
 
-    def before_step(self, run_context: RunContext) -> Any:
+    def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
-        self.carry()
+        self.push_assigned()
         fetches = run_context.original_args.fetches
         step = self._steps.step_of(fetches)
-        self._now = step is not None
+        self._is_in_batch = step is not None
         if step is None:
             return None
         self.deliver("on_test_batch_begin", self._batch, {})
@@ -62,10 +62,10 @@ class EvaluationRun(SessionRun):
             self._requests.add(step, request)
         return request[0]
 
-    def after_step(self, run_context: RunContext) -> None:
-        if not self._now:
+    def after_session_run(self, run_context: RunContext) -> None:
+        if not self._is_in_batch:
             return
-        self._now = False
+        self._is_in_batch = False
         self.model.live_link.count("test")
         self.deliver("on_test_batch_end", self._batch, self._logs.update(self.results))
         self._batch += 1
@@ -95,8 +95,9 @@ class EvaluationRun(SessionRun):
 
 
 class PredictionRun(SessionRun):
-    """A run on a graph that neither trains nor evaluates: every run that returns
-    something is a predict batch.
+    """A run on a graph that neither trains nor evaluates.
+
+    Every run of the session that returns something is a batch.
     """
 
     borrows = True
@@ -106,17 +107,17 @@ class PredictionRun(SessionRun):
         self._counter = counter
         self.make_model([], [], None)
         self._batch = 0
-        self._now = False
+        self._is_in_batch = False
 
     def created(self, coord: Coordinator) -> None:
         self.begin_once(self._counter, "on_predict_begin")
 
-    def before_step(self, run_context: RunContext) -> Any:
+    def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
-        self.carry()
+        self.push_assigned()
         fetches = run_context.original_args.fetches
-        self._now = _has_tensor(fetches)
-        if not self._now:
+        self._is_in_batch = _has_tensor(fetches)
+        if not self._is_in_batch:
             return None
         self.deliver("on_predict_batch_begin", self._batch, {})
         if not self.calls["on_predict_batch_end"]:
@@ -124,10 +125,10 @@ class PredictionRun(SessionRun):
         # The same fetches again: the session computes them once.
         return tf.compat.v1.train.SessionRunArgs(fetches)
 
-    def after_step(self, run_context: RunContext) -> None:
-        if not self._now:
+    def after_session_run(self, run_context: RunContext) -> None:
+        if not self._is_in_batch:
             return
-        self._now = False
+        self._is_in_batch = False
         self.model.live_link.count("predict")
         self.deliver("on_predict_batch_end", self._batch, {"outputs": self.results})
         self._batch += 1

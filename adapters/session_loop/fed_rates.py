@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from hookbridge.adapters.live_model import rates
 from hookbridge.adapters.live_model.rate import OverriddenRates
 from hookbridge.adapters.live_model.rates import LiveRates
@@ -41,7 +43,7 @@ class FedRates:
     def note(self, run_context: RunContext) -> None:
         """Notes what the loop itself feeds for the one rate in a run."""
         feed_dict = run_context.original_args.feed_dict
-        self._live.fed_by_loop(rates.fed_by_loop(self.of_loop, feed_dict))
+        self._live.note_fed(rates.loop_feed_of(self.of_loop, feed_dict))
 
     def added_to(
         self, arguments: Any, run: Step, feed_dict: Mapping[Any, Any] | None
@@ -54,6 +56,11 @@ class FedRates:
             had_read = self._has_read.get(tensor.name, False)
             self._has_read[tensor.name] = had_read or tensor.op in run.ops
         return arguments._replace(feed_dict=self.values.feed_dict())
+
+    def without_events(self, run: Step, run_context: RunContext) -> Any:
+        """The arguments of a run that updates variables and has no events."""
+        feed_dict = run_context.original_args.feed_dict
+        return self.added_to(tf.compat.v1.train.SessionRunArgs(None), run, feed_dict)
 
     def check(self) -> None:
         """Refuses, at the end of an epoch, a rate that was set and never read."""

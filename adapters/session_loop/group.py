@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_graph.steps import steps_of
@@ -28,6 +28,7 @@ class CallbackGroup:
 
     def __init__(self, config: SessionConfig) -> None:
         self.config: SessionConfig = config
+        self.beside: list[Guest] = []  # the guests of the list, in order
         self.run: SessionRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
@@ -36,7 +37,7 @@ class CallbackGroup:
         """Takes a callback into the group; its record may name another to be called."""
         guest, config = v1_tensorboard.effective(guest), self.config
         checks.check_guest(guest, has_model=config.model is not None)
-        checks.check_paths(guest)
+        written.check_files(guest, [*self.beside, guest])
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
             raise checks.epochs_undefined(guest, config)
         self.config = replace(config, callbacks=(*config.callbacks, guest))

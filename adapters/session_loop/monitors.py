@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
 from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.overrides import overrides
 from hookbridge.ground.nearest_names import nearest
 
@@ -39,16 +40,37 @@ def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> No
     if monitor is None or _may_be_added(guest, monitor, config):
         return
     names = list(produced.metrics)
+    if produced.validates and monitor.startswith("val_") and not config.validates:
+        _refuse(config, _never_validated(guest, monitor, config))
+        return
     if produced.validates:
         if produced.val_metrics is not None:
             names += [f"val_{n}" for n in produced.val_metrics]
         elif monitor.startswith("val_"):
             return  # checked once a validation has run
     if monitor not in names:
-        error = unknown_metric(guest, monitor, names, produced.validates)
-        if config.missing_metric == "refuse":
-            raise error
-        logging.warning("hookbridge: %s", error)
+        _refuse(config, unknown_metric(guest, monitor, names, produced.validates))
+
+
+def _refuse(config: SessionConfig, error: errors.UnknownMetricError) -> None:
+    """Raises the error, or warns if the user has chosen that."""
+    if config.missing_metric == "refuse":
+        raise error
+    logging.warning("hookbridge: %s", error)
+
+
+def _never_validated(
+    guest: Guest, monitor: str, config: SessionConfig
+) -> errors.UnknownMetricError:
+    """The error for a monitor of a validation that no epoch ends with."""
+    return errors.UnknownMetricError(
+        f'`{guest.name}` monitors "{monitor}", and with '
+        f"`validation_freq={shown(config.validation_freq)}` none of the "
+        f"{config.epochs} epochs ends with the validation; expected one at least. Give "
+        "another `validation_freq`, or train on with a warning, as Keras does: "
+        '`as_hooks(..., missing_metric="warn")`.',
+        see="logs in a session",
+    )
 
 
 def _may_be_added(guest: Guest, monitor: str, config: SessionConfig) -> bool:
@@ -104,7 +126,7 @@ class ValueCheck:
         """A session begins at a step."""
         self._start = step
 
-    def look(self, step: int, values: Mapping[str, object]) -> None:
+    def end_epoch(self, step: int, values: Mapping[str, object]) -> None:
         """An epoch ends at a step, with the values of `logs`."""
         # A run between two steps is not missing after a single step.
         if self._is_done or step <= self._start + 1:
@@ -131,9 +153,10 @@ def _say_missing(
             "loop, or fetch the entry in the loop together with the train op."
         )
         error = errors.UnknownMetricError(text, see="logs in a session")
-        if guests and config.missing_metric == "refuse":
-            raise error
-        logging.warning("hookbridge: %s", error)
+        if guests:
+            _refuse(config, error)
+        else:
+            logging.warning("hookbridge: %s", error)
 
 
 def check_rates(rates: Mapping[str, bool]) -> None:

@@ -18,7 +18,7 @@ from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.config import SessionConfig
-from hookbridge.adapters.session_state.keeper import keeper_of
+from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.ground import compat
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import called_for
@@ -60,7 +60,7 @@ class SessionRun:
         self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
-        self.carry: Callable[[], None]  # see `Link.carry`
+        self.push_assigned: Callable[[], None]  # see `Link.push_assigned`
         self.model: LiveModel
 
     def join(self, member: Any, *, takes_part: bool) -> None:
@@ -119,13 +119,13 @@ class SessionRun:
         is_first, is_last = member is self.members[0], member is self.members[-1]
 
         def before_run(run_context: RunContext) -> Any:
-            return self.before_step(run_context) if is_first else None
+            return self.before_session_run(run_context) if is_first else None
 
         def after_run(run_context: RunContext, run_values: RunValues) -> None:
             if is_first:
                 self.results = run_values.results
             if is_last:
-                self.after_step(run_context)
+                self.after_session_run(run_context)
 
         return before_run, after_run
 
@@ -133,11 +133,11 @@ class SessionRun:
         """All members have the session, for the first time or after a recovery."""
         raise NotImplementedError
 
-    def before_step(self, run_context: RunContext) -> Any:
+    def before_session_run(self, run_context: RunContext) -> Any:
         """The first `before_run` of a run."""
         raise NotImplementedError
 
-    def after_step(self, run_context: RunContext) -> None:
+    def after_session_run(self, run_context: RunContext) -> None:
         """The last `after_run` of a run."""
         raise NotImplementedError
 
@@ -244,7 +244,7 @@ class SessionRun:
             backups=self.config.backups,
         )
         self.model.live_link.run = weakref.ref(self)
-        self.carry = self.model.live_link.carry
+        self.push_assigned = self.model.live_link.push_assigned
 
 
 def _run_of(callback: Callback) -> SessionRun | None:

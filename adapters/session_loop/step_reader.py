@@ -37,7 +37,7 @@ class CountedSteps:
     def has_next(self, step: Step) -> bool:
         """Whether a step is of the kind of the last one, and nothing came between."""
         counter = self._counter
-        return step is self._kind and counter.exact and not counter.stale
+        return step is self._kind and counter.is_counted and not counter.stale
 
 
 class StepReader:

@@ -22,13 +22,11 @@ from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
 from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
-from hookbridge.adapters.session_loop.training_epochs import (
-    TrainingEpochs,
-    TrainingStop,
-)
-from hookbridge.adapters.session_loop.validations import ValidationRun
-from hookbridge.adapters.session_state.keeper import RunState
+from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
+from hookbridge.adapters.session_loop.training_stop import TrainingStop
+from hookbridge.adapters.session_loop.validation_run import ValidationRun
 from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.session_state.run_state import RunState
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 
@@ -50,7 +48,8 @@ class TrainRun(SessionRun):
     """A run on a training graph.
 
     `StepReader` knows its steps, `TrainingEpochs` its epochs, `FedRates` the rates that
-    it feeds and `TrainingStop` who ends it. The run calls them in their order.
+    it feeds, `ValidationRun` its validation, `RunState` what a checkpoint has of it and
+    `TrainingStop` who ends it. The run calls them in their order.
     """
 
     def __init__(
@@ -88,14 +87,12 @@ class TrainRun(SessionRun):
         self._stop = TrainingStop(self.model)
         self._phase = _LOOK
         self._batch = 0  # number of the open batch
-        self._now: Step | None = None  # the step that runs
+        self._running: Step | None = None  # the step that is made now
         self._counted: CountedSteps | None = None  # None if callbacks want batches
         # The phase before an update without a step, while that runs.
-        self._resume: Phase | None = None
-        self._without_update = 0  # runs that did not move the global step
-        self._coord: Any = None
-        self._context: Any = None  # of the last run: hooks behind this one may stop it
-        self._outside: OutsideVariables | None = None
+        self._phase_before: Phase | None = None
+        self._waiting_runs = 0  # runs that did not move the global step
+        self._outside: OutsideVariables
 
     def check(self, guest: Guest) -> None:
         callback_checks.check_training(
@@ -116,24 +113,25 @@ class TrainRun(SessionRun):
     @property
     def in_step(self) -> bool:
         """Whether a training step is running whose events are not all delivered."""
-        return self._now is not None
+        return self._running is not None
 
     def loop_state(self) -> LoopState:
         """Where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
     def created(self, coord: Coordinator) -> None:
-        self._coord = coord
+        self._stop.begin(coord)
         before = self.step
         self._counter.bind(self.session, self.members[0])
         self._read_step()
         self._phase = _LOOK
-        self._now = self._resume = None  # a step that was lost with its session
+        # A step may have been lost with its session.
+        self._running = self._phase_before = None
         self._values.begin(self.step)
         if self.started:
             self._go_on(before)
             if self.model.stop_training:
-                coord.request_stop()
+                self._stop.end_session()
             return
         self.started = True
         if not (self.calls["on_train_batch_begin"] or self.calls["on_train_batch_end"]):
@@ -154,9 +152,9 @@ class TrainRun(SessionRun):
         if over or (self.model.stop_training and not early):
             # Nothing is left to do, as when `fit` begins after its last epoch.
             self._stop.epochs_are_over = over
-            coord.request_stop()
+            self._stop.end_session()
         else:
-            self._validation.look()
+            self._validation.check_monitors()
 
     def _go_on(self, before: int) -> None:
         """Goes on where a new session is; the last one was at the step `before`."""
@@ -179,29 +177,33 @@ class TrainRun(SessionRun):
         if self._counter.variable is not None:
             self.step = self._counter.read(self.session)
 
-    def before_step(self, run_context: RunContext) -> Any:
-        self.carry()
+    def before_session_run(self, run_context: RunContext) -> Any:
+        self.push_assigned()
+        self._phase_before = None  # the last run may have failed
         run = self._reader.run_of(run_context.original_args.fetches)
-        now = self._now = run.step
-        if now is None:
+        step = self._running = run.step
+        if step is None:
             return self._before_update(run.update, run_context) if run.update else None
         counted = self._counted
         if (
             counted is not None
             and self._phase is _FOLLOW
-            and counted.has_next(now)
+            and counted.has_next(step)
             and not self._fed.values  # or they are fed, and the feeds are checked
         ):
             self._phase = _OPEN
             return counted.arguments
-        return self._begin_step(now, run_context)
+        return self._begin_step(step, run_context)
 
-    def _begin_step(self, now: Step, run_context: RunContext) -> Any:
+    def _begin_step(self, step: Step, run_context: RunContext) -> Any:
         """Reads a step and opens its batch; what it fetches and feeds."""
         if self._fed.of_loop is not None:
             self._fed.note(run_context)
         if self._phase is not _FOLLOW or self._counter.stale:
             self._look(run_context)
+            if not self._clock.is_open:
+                self._running = None  # a step after the last epoch has no events
+                return self._fed.without_events(step, run_context)
         if self._phase is not _WAIT:
             self._batch = max(self.step - self._clock.start, 0)
             if self.calls["on_train_batch_begin"]:
@@ -209,19 +211,20 @@ class TrainRun(SessionRun):
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
         feed_dict = run_context.original_args.feed_dict
-        arguments = self._reader.begin(now, feed_dict)
+        arguments = self._reader.begin(step, feed_dict)
         if self._counted is not None:
-            is_same = self._reader.is_same_again(now)
-            self._counted.note(now, arguments, is_same=is_same)
-        return self._fed.added_to(arguments, now, feed_dict)
+            is_same = self._reader.is_same_again(step)
+            self._counted.note(step, arguments, is_same=is_same)
+        return self._fed.added_to(arguments, step, feed_dict)
 
     def _before_update(self, update: Step, run_context: RunContext) -> Any:
         """A run updates variables and moves no step: its epoch has begun, too."""
         if self._phase is _WAIT:
-            return None
+            return self._fed.without_events(update, run_context)
         if self._phase is not _FOLLOW or self._counter.stale:
             self._look(run_context)
-        self._resume, self._phase = self._phase, _OPEN
+        self._phase_before = self._phase
+        self._phase = _OPEN
         feed_dict = run_context.original_args.feed_dict
         arguments = self._reader.begin_update(update, feed_dict)
         return self._fed.added_to(arguments, update, feed_dict)
@@ -242,13 +245,20 @@ class TrainRun(SessionRun):
         elif self._clock.is_open and not waits and self._clock.is_over(self.step):
             # Runs through the raw session made the last steps of the epoch.
             self._end_epoch()
-        if not waits and not self._clock.is_open:
+        if waits or self._clock.is_open:
+            return
+        epochs = self.config.epochs
+        if epochs is not None and self._clock.number_of(self.step) >= epochs:
+            # Others have made the last steps: this run is one too many.
+            self._stop.epochs_are_over = True
+            run_context.request_stop()
+        else:
             self._epochs.begin(self.step, self.session)
 
-    def after_step(self, run_context: RunContext) -> None:
-        self._context = run_context
-        if self._now is None:
-            if self._resume is not None:
+    def after_session_run(self, run_context: RunContext) -> None:
+        self._stop.note_run(run_context)
+        if self._running is None:
+            if self._phase_before is not None:
                 self._after_update()
             return
         before = self.step
@@ -256,20 +266,22 @@ class TrainRun(SessionRun):
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
             self._phase = _WAIT
-            self._without_update += 1
+            self._waiting_runs += 1
         else:
             self._finish_step(run_context)
-        self._now = None
+        self._running = None
         self._state.keeper.step_is_over()
 
     def _after_update(self) -> None:
+        """The values of an update count in the means, and the phase is as before."""
         self._logs.update(self._reader.update_values(self.results))
-        self._phase, self._resume = self._resume or _LOOK, None
+        self._phase = self._phase_before or _LOOK
+        self._phase_before = None
 
     def _finish_step(self, run_context: RunContext) -> None:
         """The end of a batch, and of its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
-            self._stop.by_hook()
+            self._stop.note_hook()
         if self._fed.of_loop is not None:
             self._fed.note(run_context)
         self._phase = _LOOK
@@ -279,7 +291,7 @@ class TrainRun(SessionRun):
         if self.calls["on_train_batch_end"]:
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
-        over = self.step >= clock.stop and self._is_confirmed_over(run_context)
+        over = self.step >= clock.end_step and self._confirm_over(run_context)
         if not over and not self._stop.by_callback:
             self._phase = _FOLLOW
             return
@@ -295,8 +307,8 @@ class TrainRun(SessionRun):
         if self._stop.is_wanted:
             run_context.request_stop()
 
-    def _is_confirmed_over(self, run_context: RunContext) -> bool:
-        """Whether the epoch is over at the step of the session, if that was counted."""
+    def _confirm_over(self, run_context: RunContext) -> bool:
+        """Reads the step if it was only counted; returns whether the epoch is over."""
         if self._reader.is_counted:
             self.step = self._counter.confirmed(self.step, run_context)
         return self._clock.is_over(self.step)
@@ -305,50 +317,53 @@ class TrainRun(SessionRun):
         # If the data has ended, the last step began and did not end.
         data_ended = self._phase is _OPEN
         by_callback = self._stop.by_callback
-        if not data_ended and not self._stop.epochs_are_over and self._is_stopped():
-            self._stop.by_hook()  # by a hook that comes after the callbacks
+        if not data_ended:
+            self._stop.note_end()
         self._phase = _LOOK
-        self._now = None
-        if data_ended:
+        self._running = None
+        if data_ended or not self._counter.is_counted:
+            before = self.step
             self._read_step()
+            self._state.keeper.others_moved(before, self.step)
         clock = self._clock
         partial = clock.is_open and clock.batches > 0
+        if partial and clock.is_over(self.step):
+            # Other workers have made the last steps of the epoch, and ended the job.
+            self._end_epoch()
+            partial = False
         left = clock.falls_short(self.step, self.config.epochs)
-        with self._state.ending(Ending(partial, left, data_ended, by_callback)):
+        ending = Ending(
+            in_epoch=partial,
+            epochs_left=left,
+            is_of_data=data_ended,
+            by_callback=by_callback,
+        )
+        with self._state.ending(ending):
             if partial:
                 self._end_epoch()
                 if data_ended:
                     clock.shift(self.step)
             self._finish_training()
 
-    def _is_stopped(self) -> bool:
-        """Whether somebody has asked the session to stop, by now or in the last run."""
-        context = self._context
-        in_last_run = context is not None and context.stop_requested
-        return bool(self._coord.should_stop() or in_last_run)
-
     def _finish_training(self) -> None:
         """Delivers the last event, and warns about what had no effect."""
-        if self._without_update:
+        if self._waiting_runs:
             logging.warning(
                 "hookbridge: %d runs ended no batch, since they moved no global step: "
                 "their gradients waited for a later update, or were dropped (as by "
                 "SyncReplicasOptimizer).",
-                self._without_update,
+                self._waiting_runs,
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
-        self._check_outside()
+        self._epochs.warn_of_missed(self._clock.number_of(self.step))
+        self._outside.warn(self.step)
 
     def _end_epoch(self) -> None:
-        self._values.look(self.step, self._logs.current)
+        """Ends the open epoch; what had no effect in it is told or refused."""
+        self._values.end_epoch(self.step, self._logs.current)
         self._fed.check()
         self._epochs.end()
-        self._check_outside()
-
-    def _check_outside(self) -> None:
-        outside, self._outside = self._outside, None
-        if outside is not None:
-            outside.warn(self.step)
+        self._outside.warn(self.step)
 
     def reset_metrics(self) -> None:
         self._logs.reset(self.session)
@@ -356,4 +371,4 @@ class TrainRun(SessionRun):
     def stop_from_within(self) -> None:
         super().stop_from_within()
         if not self.in_step:
-            self._coord.request_stop()  # nobody looks at the flag between steps
+            self._stop.end_session()  # nobody looks at the flag between steps

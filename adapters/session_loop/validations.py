@@ -1,4 +1,4 @@
-"""Validations of a training run: of which kind, and with the events of callbacks."""
+"""What a user gives as `validation=`: an Estimator, a function, or an object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -15,8 +15,6 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, eval_log_sources, saved
-from hookbridge.adapters.session_loop import monitors, values
-from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown, with_arguments, without_arguments
 from hookbridge.ground.protocols import RunContext, RunValues, Session
@@ -84,7 +82,7 @@ class EstimatorValidation:
         graph = tf.compat.v1.get_default_graph()
         self._saver = estimator_stack.scaffold_saver(graph)
 
-    def look(self) -> list[str]:
+    def names_of_graph(self) -> list[str]:
         """The names of what an evaluation makes, from its graph."""
         names = _NamesOfGraph()
         with contextlib.suppress(_GraphSeenError):
@@ -130,32 +128,54 @@ class UserValidation:
 
     def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
         result = self._run(session, report)
-        good = isinstance(result, Mapping) and all(
-            isinstance(key, str) and np.asarray(value).dtype.kind in "fiub"
-            for key, value in result.items()
+        is_dict = isinstance(result, Mapping) and all(
+            isinstance(k, str) for k in result
         )
-        if not good:
+        numbers = {k: _as_number(v) for k, v in result.items()} if is_dict else {}
+        if not is_dict or None in numbers.values():
             raise errors.InvalidArgumentError(
                 f"`validation=` returned {shown(result)}; expected a dict "
                 "`{metric name: number}`."
             )
-        return cast(Mapping[str, float], result)
+        for key in numbers:
+            if f"val_{key}" in numbers:
+                raise errors.InvalidArgumentError(
+                    f'`validation=` returned "{key}" and "val_{key}", which are the '
+                    f'same entry of `logs`; expected one of them. Leave "val_{key}" '
+                    "out: the prefix is added."
+                )
+        return cast(Mapping[str, float], numbers)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
 
+def _as_number(value: Any) -> float | None:
+    """A number, or the one element of an array; None for what is none."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # rows of several lengths
+        return None
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        return None
+    return float(array.reshape(()))
+
+
 def _takes_session(function: Any) -> bool:
-    """Whether a function needs one argument."""
+    """Whether a function has to be called with one argument."""
     try:
         signature = inspect.signature(function)
-        signature.bind(None)
-        signature.bind()
+    except (TypeError, ValueError):  # some builtins have no signature
+        return False
+    return _can_be_called(signature, None) and not _can_be_called(signature)
+
+
+def _can_be_called(signature: inspect.Signature, *arguments: Any) -> bool:
+    try:
+        signature.bind(*arguments)
     except TypeError:
-        return len(signature.parameters) == 1
-    except ValueError:  # some builtins have no signature
-        pass
-    return False
+        return False
+    return True
 
 
 def _without_arguments(validation: Any) -> Any:
@@ -194,84 +214,3 @@ def as_validation(validation: Any) -> Validation | None:
         "eval_spec), or an object with a method `run(session, report)` (see "
         "hookbridge.ground.validation.Validation)."
     )
-
-
-class _NoReport:
-    """The report of a validation whose batches nobody is told of."""
-
-    def batch_begin(self, batch: int) -> None:
-        """Nothing."""
-
-    def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        """Nothing."""
-
-
-class ValidationRun:
-    """Runs a validation in mid-training; its batches become events of callbacks."""
-
-    def __init__(self, run: SessionRun) -> None:
-        self._run = run
-        self._validation = as_validation(run.config.validation)
-        self._checked = False  # whether what it makes was compared with the monitors
-        begin = getattr(self._validation, "begin", None)
-        if callable(begin):
-            begin()
-
-    def __bool__(self) -> bool:
-        return self._validation is not None
-
-    @property
-    def metric_names(self) -> list[str] | None:
-        """Names of the metrics without prefix, or None if only a run shows them."""
-        names = getattr(self._validation, "metric_names", None)
-        return None if names is None else [str(n) for n in names]
-
-    def run(self) -> Mapping[str, float]:
-        """Validates once, with all events; returns the metrics without prefix."""
-        assert self._validation is not None
-        run = self._run
-        run.deliver("on_test_begin", {})
-        run.model.live_link.count("test", 0)
-        result = values.as_test_logs(self._validation.run(run.session, self))
-        run.deliver("on_test_end", dict(result))
-        self._check(result)
-        return result
-
-    def logs_after(self, epoch: int) -> Mapping[str, Any]:
-        """The `val_*` logs at the end of an epoch; none if it is not validated here."""
-        run = self._run
-        if self and run.validates_here() and run.config.validates_after(epoch):
-            return values.as_val_logs(self.run())
-        return {}
-
-    def _check(self, result: Collection[str]) -> None:
-        """Compares the first result with what callbacks monitor."""
-        if not self._checked:
-            self._checked = True
-            self._run.model.note_test_metrics(result)
-            training = self._run.model.metrics_names
-            monitors.check_val_monitors(self._run.config, training, list(result))
-
-    def look(self) -> None:
-        """Validates before the first step if only that tells what callbacks monitor."""
-        config = self._run.config
-        if (
-            self._checked
-            or self._validation is None
-            or self.metric_names is not None
-            or config.missing_metric != "refuse"
-            or not monitors.val_monitors(config)
-        ):
-            return
-        if isinstance(self._validation, EstimatorValidation):
-            self._check(self._validation.look())
-            return
-        result = self._validation.run(self._run.session, _NoReport())
-        self._check(values.as_test_logs(result))
-
-    def batch_begin(self, batch: int) -> None:
-        self._run.deliver("on_test_batch_begin", batch, {})
-
-    def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        self._run.model.live_link.count("test")
-        self._run.deliver("on_test_batch_end", batch, values.as_test_logs(logs))

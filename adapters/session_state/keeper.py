@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
 
 from absl import logging
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.session_state.loop_state import parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
-from hookbridge.adapters.state.backups import Backup, newer_than
-from hookbridge.adapters.state.backups import of as backups_of
-from hookbridge.adapters.state.files import CallbackState
-from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state import rewriting
+from hookbridge.adapters.state.backups import Backup, newer_than, newest_of
+from hookbridge.adapters.state.files import StateFiles
+from hookbridge.adapters.state.moments import Checkpoint, InOrder
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
-from hookbridge.ground.protocols import Callback, Graph, Session
+from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
-# A keeper lives as long as a run or a saver holds it, and holds its callbacks.
-_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
-    weakref.WeakKeyDictionary()
-)
-_KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
-    weakref.WeakValueDictionary()
-)
+
+class KeptState(Protocol):
+    """What a keeper asks of a training run; `run_state.RunState` is one."""
+
+    run: Any  # a `TrainRun`
+    part: Part
+    backups: list[Backup]
+    is_ready: bool  # whether its callbacks go on in the present session
+    is_over: bool  # whether they had `on_train_end`
 
 
 class StateKeeper:
@@ -51,8 +51,10 @@ class StateKeeper:
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        self._files = CallbackState(task)
-        self._groups: list[RunState] = []
+        elif checkpoint_dir is not None:
+            rewriting.undo(checkpoint_dir)
+        self._files = StateFiles(task)
+        self._states: list[KeptState] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
@@ -68,13 +70,13 @@ class StateKeeper:
         """Whether its session was closed after a clean end."""
         return self._saves.is_closed
 
-    def join(self, group: RunState) -> None:
+    def join(self, state: KeptState) -> None:
         """Adds callbacks, before their session is created."""
         if self._session is not None:
-            # The groups so far belong to an earlier session.
+            # The runs so far belong to an earlier session.
             self._session, self._pending, self._latest = None, [], (-1, [])
-            self._groups.clear()
-        self._groups.append(group)
+            self._states.clear()
+        self._states.append(state)
 
     def choose(self, session: Session, step: int, backups: Sequence[Backup]) -> int:
         """Before `on_train_begin`, in which callbacks may restore a backup.
@@ -82,10 +84,13 @@ class StateKeeper:
         Returns the step at which the training goes on, by the newer one of checkpoint
         and backup.
         """
-        checkpoint = self._saves.restored_from(session)
-        if checkpoint is None or self._worker is not None:
+        if self._worker is not None:
             return step
-        newer = newer_than(checkpoint, step, backups, self._files)
+        checkpoint = self._saves.restored_from(session)
+        if checkpoint is None:
+            newer = newest_of(backups, self._files)
+        else:
+            newer = newer_than(checkpoint, step, backups, self._files)
         if newer is None:
             return step
         self._backup, step = newer
@@ -97,11 +102,11 @@ class StateKeeper:
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
             self._session = session
-            for group in self._groups:
-                group.is_ready = False
+            for state in self._states:
+                state.is_ready = False
             # Those of a session that was never created are there a second time.
-            groups = {tuple(map(id, g.part.callbacks)): g for g in self._groups}
-            self._set_groups(groups.values())
+            states = {tuple(map(id, s.part.callbacks)): s for s in self._states}
+            self._set_states(states.values())
             reads = self._is_kept and (went_back or not goes_on)
             self._found = self._read() if reads else None
         return self._found
@@ -109,7 +114,8 @@ class StateKeeper:
     def _read(self) -> Saved | None:
         """The state to go on with: a backup's, a worker's own or a checkpoint's."""
         worker = self._worker
-        if not self._saves.in_session() and worker is None:
+        self._saves.stop_collecting()
+        if not self._saves.has_savers and worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
@@ -129,25 +135,34 @@ class StateKeeper:
         of_chief = worker is not None and not self._files.exists(prefix)
         return self._files.read(prefix, parse, "" if of_chief else None)
 
-    def _set_groups(self, groups: Collection[RunState]) -> None:
-        self._groups = list(groups)
-        self._files.parts = [group.part for group in self._groups]
+    def _set_states(self, states: Collection[KeptState]) -> None:
+        self._states = list(states)
+        self._files.parts = [state.part for state in self._states]
 
-    def ready(self, group: RunState) -> None:
-        """A group goes on; once all do, what was saved before gets its state."""
-        group.is_ready = True
-        if all(group.is_ready for group in self._groups):
+    def ready(self, state: KeptState) -> None:
+        """A run goes on; once all do, what was saved before gets its state."""
+        state.is_ready = True
+        if all(state.is_ready for state in self._states):
             self._saves.know(self._session)
             late, self._pending = self._pending, []
-            self._settle([each for each in late if not self._files.exists(each.prefix)])
+            # A state of the middle of its step lacks what a new run has delivered: the
+            # end of the epoch, and what callbacks have set there.
+            lacks = self._found is not None and self._found.is_in_step
+            has_state = self._files.exists
+            self._settle([e for e in late if lacks or not has_state(e.prefix)])
 
     @property
     def _step(self) -> int:
-        return max(int(group.run.step) for group in self._groups)
+        return max(int(state.run.step) for state in self._states)
+
+    @property
+    def _in_step(self) -> bool:
+        """Whether a run has not had all events of a training step yet."""
+        return any(state.run.in_step for state in self._states)
 
     def _must_wait(self, session: Session) -> bool:
         return session is not self._session or any(
-            group.run.in_step or not group.is_ready for group in self._groups
+            state.run.in_step or not state.is_ready for state in self._states
         )
 
     def save_session(
@@ -155,7 +170,7 @@ class StateKeeper:
         session: Session,
         prefix: str,
         write: Callable[[], Any],
-        in_order: Callable[[Callable[[], None]], None],
+        in_order: InOrder,
     ) -> None:
         """Saves a session with the state of callbacks, where no saver of it does.
 
@@ -168,25 +183,28 @@ class StateKeeper:
 
     def before_save(self, session: Session, prefix: str) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
-        is_known = session is self._session and all(g.is_ready for g in self._groups)
+        is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
-            self._files.save(prefix, self._step)
-            for group in self._groups:
-                if group.is_over:
-                    note_ended(group.part.callbacks, prefix, self._step)
+            self._files.save(prefix, self._step, in_step=self._in_step)
+            for state in self._states:
+                if state.is_over:
+                    note_ended(state.part.callbacks, prefix, self._step)
 
     def after_save(
         self,
         session: Session,
         prefix: str,
         write_as_saved: Callable[[], Any],
-        **later: Any,
+        in_order: InOrder,
     ) -> None:
-        """A checkpoint was written; `write_as_saved` does so once more."""
+        """A checkpoint was written; `write_as_saved` does so once more.
+
+        See `Checkpoint` for `in_order`.
+        """
         if not self._is_kept or self._worker is not None:
             return
         mark = functools.partial(session_variables.writes, session)
-        checkpoint = Checkpoint(prefix, session, mark, write_as_saved, **later)
+        checkpoint = Checkpoint(prefix, session, mark, write_as_saved, in_order)
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
@@ -203,29 +221,34 @@ class StateKeeper:
         """Writes checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
             self._note_done(checkpoints)
-            self._follow()
+            self._rewrite_changed()
             for each in checkpoints:
                 self._write_state(each)
+            for each in self._latest[1]:
+                each.finish()
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
-        checkpoint.in_order(self._files.prepared(checkpoint.prefix, self._step))
+        write = self._files.prepared(
+            checkpoint.prefix, self._step, in_step=self._in_step
+        )
+        checkpoint.in_order(write)
 
     def step_is_over(self) -> None:
-        """All callbacks of a group had their events of a step."""
+        """All callbacks of a run had their events of a step."""
         if self._worker is not None and (prefix := self._worker.new()) is not None:
             self._pending.append(Checkpoint(prefix))
         if self._pending:
-            self._set_groups([group for group in self._groups if group.is_ready])
+            self._set_states([state for state in self._states if state.is_ready])
             if not self._must_wait(self._session):
                 late, self._pending = self._pending, []
                 self._settle(late)
             else:
-                # An error may end the step before the other groups have its events.
+                # An error may end the step before the other runs have its events.
                 for each in self._pending:
                     self._write_state(each)
         if self._worker is None and not self._must_wait(self._session):
-            for group in self._groups:
-                for backup in group.backups:
+            for state in self._states:
+                for backup in state.backups:
                     if backup.is_new():
                         self._files.save(backup.prefix, self._step)
 
@@ -233,20 +256,25 @@ class StateKeeper:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
         step, done = self._latest
         if step == self._step and not self._must_wait(self._session):
-            for group in self._groups:
-                group.part.add_later_events()
+            for state in self._states:
+                state.part.add_later_events()
             for each in done:
                 self._write_state(each)
 
-    def end(self, group: RunState) -> None:
-        """After `on_train_end` of a group: saves what had to wait.
+    def others_moved(self, before: int, step: int) -> None:
+        """Other workers have moved the step since the last one of this process."""
+        if self._latest[0] == before:
+            self._latest = (step, self._latest[1])
+
+    def end(self, state: KeptState) -> None:
+        """After `on_train_end` of a run: saves what had to wait.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
         state that the callbacks have then: savers are followed until the session
         closes.
         """
-        group.is_over = True
-        group.part.note_end()
+        state.is_over = True
+        state.part.note_end()
         if not self._pending or not self._must_wait(self._session):
             step, done = self._latest
             again = done if step == self._step else []
@@ -254,84 +282,10 @@ class StateKeeper:
             self._settle(late)
         if self._latest[1]:
             prefix = self._latest[1][-1].prefix
-            note_ended(group.part.callbacks, prefix, self._step)
+            note_ended(state.part.callbacks, prefix, self._step)
         self._saves.leave_at_close(self._session)
 
-    def _follow(self) -> None:
+    def _rewrite_changed(self) -> None:
         for each in self._latest[1]:
             if each.session is self._session:  # neither lost nor of another process
-                each.follow()
-
-
-class RunState:
-    """The state of the callbacks of one training run."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        checkpoint_dir: str | None,
-        run: Any,
-        callbacks: Sequence[Any],
-    ) -> None:
-        self.run = run  # a `TrainRun`
-        self.part: Part = Part(callbacks, lambda: run.loop_state().document())
-        self.backups: list[Backup] = []
-        self.is_ready = False  # whether they go on in the present session
-        self.is_over = False  # whether they had `on_train_end`
-        keeper = keeper_of_graph(graph)
-        if keeper is None or keeper.is_closed:
-            keeper = StateKeeper(graph, checkpoint_dir)
-            _KEEPERS[graph] = weakref.ref(keeper)
-        self.keeper = keeper
-        keeper.join(self)
-
-    def choose(self, session: Session, step: int) -> int:
-        """See `StateKeeper.choose`."""
-        self.backups = backups_of(self.part.callbacks)
-        return self.keeper.choose(session, step, self.backups)
-
-    @contextlib.contextmanager
-    def ending(self, ending: Ending) -> Iterator[None]:
-        """Around the last events of a run; see `moments`."""
-        with contextlib.ExitStack() as stack:
-            if ending.is_early:
-                self.part.freeze()
-                stack.enter_context(session_variables.held_back(self.run.session))
-            yield
-        self.keeper.end(self)
-
-    @contextlib.contextmanager
-    def without_effect(self) -> Iterator[None]:
-        """Around an event that an earlier run has delivered: it sets nothing."""
-        go_back = self.part.going_back()
-        with session_variables.undone(self.run.session):
-            yield
-        go_back()
-
-    def begin(self) -> None:
-        """After `on_train_begin`."""
-        self.part.begin()
-        for callback in self.part.callbacks:
-            _KEEPERS_OF_CALLBACKS[id(callback)] = self.keeper
-
-    def restore(
-        self, session: Session, keys: Collection[str], *, went_back: bool
-    ) -> LoopState | None:
-        """Gives callbacks the state of a new session; returns where the run was."""
-        saved = self.keeper.restore(session, went_back=went_back)
-        if saved is None:
-            return None
-        self.part.restore(saved)
-        loops = saved.loops or [parse(None, saved.step)]
-        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
-
-
-def keeper_of_graph(graph: Any) -> StateKeeper | None:
-    """What keeps the state of the callbacks in the sessions of a graph, or None."""
-    reference = _KEEPERS.get(graph)
-    return None if reference is None else reference()
-
-
-def keeper_of(callback: Callback) -> StateKeeper | None:
-    """What keeps the state of a callback's last training, or None."""
-    return _KEEPERS_OF_CALLBACKS.get(id(callback))
+                each.rewrite_if_changed()

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
+from hookbridge.adapters.state.moments import InOrder, at_once
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
@@ -21,7 +22,7 @@ class Saves:
 
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
     session. `before_save(session, prefix)` is called before each save on the thread
-    that saves, and `after_save(session, prefix, write_as_saved)` after it.
+    that saves, and `after_save(session, prefix, write_as_saved, in_order)` after it.
     `write_as_saved` writes the checkpoint once more, with the session's present values,
     and calls neither.
     """
@@ -79,12 +80,17 @@ class Saves:
         self._savers[-1].install()
 
     def save(
-        self, session: Any, prefix: str, write: Callable[[], Any], **later: Any
+        self,
+        session: Any,
+        prefix: str,
+        write: Callable[[], Any],
+        *,
+        in_order: InOrder = at_once,
     ) -> Any:
         """Calls `write`, which saves the session, with what belongs before and after.
 
-        It returns the path of the checkpoint, or nothing if there is none. `later` is
-        handed on to `after_save`.
+        It returns the path of the checkpoint, or nothing if there is none. See
+        `Checkpoint` for `in_order`.
         """
         restored = self._last_restored.get(session, prefix)
         if session not in self._known and restored != prefix:
@@ -98,15 +104,19 @@ class Saves:
 
         path = write_as_saved()
         if path:
-            self._after_save(session, path, write_as_saved, **later)
+            self._after_save(session, path, write_as_saved, in_order)
         return path
 
-    def in_session(self) -> bool:
-        """Called when there is a session; returns whether there is a saver to follow.
+    def stop_collecting(self) -> None:
+        """Called when there is a session: later savers are not followed.
 
-        The savers that restore the session are there now. Later ones are not followed.
+        The savers that restore the session are there now.
         """
         self._collecting.remove()
+
+    @property
+    def has_savers(self) -> bool:
+        """Whether there is a saver to follow."""
         return bool(self._savers)
 
     def know(self, session: Session) -> None:

@@ -3,6 +3,6 @@
 Read `moments` (when it is written), `epochs` (where a run goes on), `parts` (the
 callbacks, and what was found for them), `files`, `identity` and `matching` (whose state
 it is), `attributes` (what is state), `document` (the form of the files), `codec` and
-`storage`. `backups` is for those of
-`BackupAndRestore`.
+`storage`. `rewriting` guards a checkpoint that is written again; `backups` is for those
+of `BackupAndRestore`.
 """

@@ -15,7 +15,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.guests.guest_record import record_of
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state.files import StateFiles
 
 # What Keras 3, and Keras 2, write last of a backup, in its folder.
 _LAST_FILES = ("training_metadata.json", "chief/checkpoint")
@@ -54,15 +54,15 @@ class Backup:
         before, self._seen = self._seen, self._last_file()
         return self._seen is not None and self._seen != before
 
-    def step_in(self, state: CallbackState) -> int | None:
+    def step_in(self, files: StateFiles) -> int | None:
         """The step of its state; None if it has none, or one of an earlier backup."""
-        file, path = self._last_file(), state.path_of(self.prefix)
+        file, path = self._last_file(), files.path_of(self.prefix)
         if file is None or not tf.io.gfile.exists(path):
             return None
         written, state_written = (
             tf.io.gfile.stat(p).mtime_nsec for p in (file[0], path)
         )
-        return state.step_of(self.prefix) if written <= state_written else None
+        return files.step_of(self.prefix) if written <= state_written else None
 
     def set_aside(self) -> str:
         """Moves it to where its callback does not find it; returns that folder."""
@@ -73,7 +73,7 @@ class Backup:
         return aside
 
 
-def of(callbacks: Iterable[Any]) -> list[Backup]:
+def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     """The backups of the `BackupAndRestore`s among callbacks."""
     guests = [record_of(each) for each in callbacks]
     return [
@@ -83,8 +83,34 @@ def of(callbacks: Iterable[Any]) -> list[Backup]:
     ]
 
 
+def newest_of(
+    backups: Iterable[Backup], files: StateFiles
+) -> tuple[Backup, int] | None:
+    """The backup from which a job without a checkpoint goes on, and its step.
+
+    None if there is none, or none with a state of callbacks: these begin anew then.
+    """
+    found = []
+    for backup in backups:
+        step = backup.step_in(files)
+        if step is not None:
+            found.append((backup, step))
+        elif backup.exists:
+            warn_without_state(backup)
+    return max(found, key=lambda pair: pair[1], default=None)
+
+
+def warn_without_state(backup: Backup) -> None:
+    """A job goes on from a backup that Keras alone has written."""
+    logging.warning(
+        "hookbridge: training goes on from the backup %s, which has no state of "
+        "callbacks; they begin anew.",
+        backup.prefix,
+    )
+
+
 def newer_than(
-    checkpoint: str, step: int, backups: Iterable[Backup], state: CallbackState
+    checkpoint: str, step: int, backups: Iterable[Backup], files: StateFiles
 ) -> tuple[Backup, int] | None:
     """The backup from which a job goes on, and its step; None if from a checkpoint.
 
@@ -95,7 +121,7 @@ def newer_than(
     for backup in backups:
         if not backup.exists:
             continue
-        own = backup.step_in(state)
+        own = backup.step_in(files)
         if own is not None and own > step:
             newest, step = (backup, own), own
             logging.warning(

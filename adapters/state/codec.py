@@ -37,6 +37,8 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic) and _is_number(value.dtype):
+        if value.dtype.kind == "c":  # JSON has no complex numbers
+            raise NotStorableError(f"{type(value).__name__} is no number of JSON")
         return value.item()
     if isinstance(value, (int, float)):
         return value

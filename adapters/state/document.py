@@ -46,6 +46,8 @@ class Document(NamedTuple):
     step: int
     entries: Sequence[Entry]
     loops: Sequence[Any]  # what the loops keep: a dict for each group of callbacks
+    # Whether callbacks had not had all events of the checkpoint's step by then.
+    is_in_step: bool = False
 
 
 def prepared(prefix: str, name: str, state: Document) -> Callable[[], None]:
@@ -57,6 +59,7 @@ def prepared(prefix: str, name: str, state: Document) -> Callable[[], None]:
     document: dict[str, Any] = {
         "version": VERSION,
         "step": state.step,
+        "in_step": state.is_in_step,
         "callbacks": [
             {
                 "class": entry.identity.kind,
@@ -131,6 +134,7 @@ def read(prefix: str, name: str) -> Document:
         int(document["step"]),
         [_entry(each, decode, document) for each in entries],
         [decode(loop) for loop in loops],
+        bool(document.get("in_step")),
     )
 
 

@@ -12,9 +12,10 @@ from absl import logging
 from hookbridge.adapters.state import document, epochs, storage
 from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.parts import Part, Saved
+from hookbridge.ground.tf_config import task_of
 
 
-class CallbackState:
+class StateFiles:
     """Keeps the state of callbacks together with checkpoints.
 
     `model.ckpt-120.hookbridge.json` beside `model.ckpt-120.index` has, for each
@@ -35,16 +36,21 @@ class CallbackState:
         self.parts.append(Part(callbacks, loop))
         return self.parts[-1]
 
-    def save(self, prefix: str, step: int) -> None:
+    def save(self, prefix: str, step: int, *, in_step: bool = False) -> None:
         """Writes the present state beside a checkpoint, which may not exist yet."""
-        self.prepared(prefix, step)()
+        self.prepared(prefix, step, in_step=in_step)()
 
-    def prepared(self, prefix: str, step: int) -> Callable[[], None]:
-        """What writes the present state beside a checkpoint, now or later."""
+    def prepared(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
+        """What writes the present state beside a checkpoint, now or later.
+
+        `in_step` says that callbacks have not had all events of the step yet: the state
+        is written again after them, unless the process ends before.
+        """
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop for _, loop in states if loop is not None]
-        return document.prepared(prefix, self._name, Document(step, entries, loops))
+        state = Document(step, entries, loops, in_step)
+        return document.prepared(prefix, self._name, state)
 
     def path_of(self, prefix: str) -> str:
         """Where the state of a checkpoint is."""
@@ -98,7 +104,9 @@ class CallbackState:
             file = document.read(prefix, name)
             loops = [parse(loop, file.step) for loop in file.loops]
             callbacks = [callback for part in self.parts for callback in part.callbacks]
-            saved = Saved(file._replace(loops=loops), callbacks, path)
+            is_of_chief = task_of() == "worker" and name == storage.name_of("")
+            file = file._replace(loops=loops)
+            saved = Saved(file, callbacks, path, is_of_chief=is_of_chief)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -109,4 +117,12 @@ class CallbackState:
             )
             return None
         saved.report(is_own=of_task is None)
+        if file.is_in_step and of_task is None:
+            logging.warning(
+                "hookbridge: the job ended within the step of the checkpoint %s, "
+                "before its callbacks had all events of that step. They go on without "
+                "the end of that batch: what they count, and the mean of its epoch, "
+                "lack it.",
+                prefix,
+            )
         return saved

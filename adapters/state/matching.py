@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from hookbridge.adapters.state.identity import DECISIVE, Identity
+
+_Keys = dict[int, str]  # by place
+_Values = dict[int, dict[str, str]]  # by place, then by name
+
+
+class Level(NamedTuple):
+    """Keys of the callbacks and states of a class: equal ones belong together."""
+
+    ours: _Keys
+    theirs: _Keys
 
 
 class Matches(NamedTuple):
@@ -18,22 +28,26 @@ class Matches(NamedTuple):
     lost: list[tuple[str, list[int]]]
 
 
-def match(present: Sequence[Identity], saved: Sequence[Identity]) -> Matches:
+def match(
+    present: Sequence[Identity],
+    saved: Sequence[Identity],
+    decisive: Collection[str] = DECISIVE,
+) -> Matches:
     """Finds the state of each callback by who it is, not by its place.
 
     Those of a class are told apart by their keys, then by all values that they were
     constructed with, then by the values that both lists know, then by the texts alone.
     Callbacks that are alike in this get their states in order, if there are as many
     states as callbacks. The only one of its class goes on with another text too, unless
-    it tells what the state is about, as `monitor` does.
+    it tells what the state is about, as the `decisive` one `monitor` does.
     """
     matches = Matches({}, [], [])
     callbacks = _places({n: each.kind for n, each in enumerate(present)})
     states = _places({n: each.kind for n, each in enumerate(saved)})
     for kind, theirs in states.items():
         mine = callbacks.get(kind, [])
-        for ours, values in _levels(present, saved, mine, theirs):
-            _pair(ours, values, matches.pairs)
+        for level in _levels(present, saved, mine, theirs, decisive):
+            _pair(level, matches.pairs)
         used = set(matches.pairs.values())
         rest = [place for place in theirs if place not in used]
         new = [place for place in mine if place not in matches.pairs]
@@ -43,9 +57,6 @@ def match(present: Sequence[Identity], saved: Sequence[Identity]) -> Matches:
         else:
             matches.missing.extend(rest)
     return matches
-
-
-_Keys = dict[int, str]
 
 
 def _places(keys: _Keys) -> dict[str, list[int]]:
@@ -60,44 +71,74 @@ def _levels(
     saved: Sequence[Identity],
     mine: list[int],
     theirs: list[int],
-) -> Iterator[tuple[_Keys, _Keys]]:
+    decisive: Collection[str],
+) -> list[Level]:
     """What tells the callbacks and the states of a class apart, the surest first."""
-    yield (
-        {n: key for n in mine if (key := present[n].key) is not None},
-        {n: key for n in theirs if (key := saved[n].key) is not None},
-    )
     # A state with a key belongs to that key alone.
-    theirs = [n for n in theirs if saved[n].key is None]
-    ours, values = (
-        {n: {k: json.dumps(v) for k, v in each[n].values.items()} for n in places}
-        for each, places in ((present, mine), (saved, theirs))
-    )
-    common = _names(ours) & _names(values)
-    texts = common & {k for n in theirs for k in saved[n].texts()}
-    shared = {
-        name
-        for name in common
-        if {v.get(name) for v in ours.values()} & {v.get(name) for v in values.values()}
+    without_key = [place for place in theirs if saved[place].key is None]
+    ours, states = _values(present, mine), _values(saved, without_key)
+    common = _names(ours) & _names(states)
+    texts = common & {name for n in without_key for name in saved[n].texts()}
+    levels = [
+        Level(_state_keys(present, mine), _state_keys(saved, theirs)),
+        _by_values(ours, states, common),
+        _by_values(ours, states, texts | _with_equal_values(ours, states, common)),
+        _by_values(ours, states, texts),
+    ]
+    if len(mine) == len(without_key) == 1:
+        levels.append(_by_values(ours, states, texts & set(decisive)))
+    return levels
+
+
+def _state_keys(identities: Sequence[Identity], places: list[int]) -> _Keys:
+    """The `state_key` of each that has one."""
+    keys = {place: identities[place].key for place in places}
+    return {place: key for place, key in keys.items() if key is not None}
+
+
+def _values(identities: Sequence[Identity], places: list[int]) -> _Values:
+    """What each was constructed with, as JSON."""
+    return {
+        place: {
+            name: json.dumps(value) for name, value in identities[place].values.items()
+        }
+        for place in places
     }
-    levels = [common, shared | texts, texts]
-    if len(mine) == len(theirs) == 1:
-        levels.append(texts & DECISIVE)
-    for names in levels:
-        yield tuple(  # type: ignore[misc]
-            {n: json.dumps([v.get(k) for k in sorted(names)]) for n, v in side.items()}
-            for side in (ours, values)
-        )
 
 
-def _names(values: dict[int, dict[str, str]]) -> set[str]:
+def _names(values: _Values) -> set[str]:
     return {name for each in values.values() for name in each}
 
 
-def _pair(ours: _Keys, theirs: _Keys, pairs: dict[int, int]) -> None:
+def _with_equal_values(ours: _Values, theirs: _Values, names: set[str]) -> set[str]:
+    """The names of values that some callback and some state have in common."""
+    equal = set()
+    for name in names:
+        of_callbacks = {each.get(name) for each in ours.values()}
+        of_states = {each.get(name) for each in theirs.values()}
+        if of_callbacks & of_states:
+            equal.add(name)
+    return equal
+
+
+def _by_values(ours: _Values, theirs: _Values, names: set[str]) -> Level:
+    """They are told apart by the values of these names."""
+    return Level(_joined(ours, names), _joined(theirs, names))
+
+
+def _joined(values: _Values, names: set[str]) -> _Keys:
+    """The values of some names as one key for each place."""
+    return {
+        place: json.dumps([each.get(name) for name in sorted(names)])
+        for place, each in values.items()
+    }
+
+
+def _pair(level: Level, pairs: dict[int, int]) -> None:
     """Adds the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
-    states = _places({n: key for n, key in theirs.items() if n not in used})
-    callbacks = _places({n: key for n, key in ours.items() if n not in pairs})
+    states = _places({n: key for n, key in level.theirs.items() if n not in used})
+    callbacks = _places({n: key for n, key in level.ours.items() if n not in pairs})
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):
             pairs.update(zip(places, states[key], strict=True))

@@ -8,8 +8,11 @@ were before that end, and so does all that callbacks set in it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from hookbridge.adapters.state import rewriting
 
 
 class Ending(NamedTuple):
@@ -27,7 +30,12 @@ class Ending(NamedTuple):
         return (self.in_epoch or self.epochs_left) and not is_last
 
 
-def _at_once(write: Callable[[], None]) -> None:
+# Calls what writes the state beside a checkpoint, after the checkpoint.
+InOrder = Callable[[Callable[[], None]], None]
+
+
+def at_once(write: Callable[[], None]) -> None:
+    """The order where a checkpoint is written before its writer returns."""
     write()
 
 
@@ -46,7 +54,7 @@ class Checkpoint:
         session: Any = None,
         mark: Callable[[], Any] = lambda: None,
         write: Callable[[], Any] = lambda: None,
-        in_order: Callable[[Callable[[], None]], None] = _at_once,
+        in_order: InOrder = at_once,
     ) -> None:
         self.prefix = prefix  # its path without suffix
         self.session = session
@@ -54,14 +62,26 @@ class Checkpoint:
         self._written = mark()
         self._write = write
         self.in_order = in_order
+        self._is_rewritten = False
 
     @property
     def is_current(self) -> bool:
         """Whether it has what callbacks have set."""
         return bool(self._mark() == self._written)
 
-    def follow(self) -> None:
-        """Writes it once more if callbacks have set variables since."""
+    def rewrite_if_changed(self) -> None:
+        """Writes it once more if callbacks have set variables since.
+
+        Until `finish`, after its state, a restart finds the files of before.
+        """
         if not self.is_current:
+            self._is_rewritten = True
+            self.in_order(functools.partial(rewriting.begin, self.prefix))
             self._write()
             self._written = self._mark()
+
+    def finish(self) -> None:
+        """The state that belongs to what `rewrite_if_changed` wrote is written."""
+        if self._is_rewritten:
+            self._is_rewritten = False
+            self.in_order(functools.partial(rewriting.end, self.prefix))

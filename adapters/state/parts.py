@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -30,8 +30,12 @@ class Part:
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
         # By the place of a callback: the attributes with which it goes on.
         self._restored: dict[int, list[str]] = {}
-        for callback in callbacks:
-            identity.of(callback)  # before training changes any value
+        self.identify()
+
+    def identify(self) -> None:
+        """Finds out who the callbacks are, before training changes any value."""
+        for callback in self.callbacks:
+            identity.of(callback)
 
     def begin(self) -> None:
         """Called after `on_train_begin`: what changes from here on is state."""
@@ -90,12 +94,11 @@ class Part:
 
     def going_back(self) -> Callable[[], None]:
         """What gives callbacks the restored attributes as they are now."""
-        now = [
-            (self.callbacks[place], name, copy.deepcopy(getattr(callback, name)))
-            for place, names in self._restored.items()
-            for callback in [self.callbacks[place]]
-            for name in names
-        ]
+        now = []
+        for place, names in self._restored.items():
+            callback = self.callbacks[place]
+            for name in names:
+                now.append((callback, name, copy.deepcopy(getattr(callback, name))))
 
         def go_back() -> None:
             for callback, name, value in now:
@@ -107,8 +110,16 @@ class Part:
 class Saved:
     """The state that was found beside a checkpoint."""
 
-    def __init__(self, file: Document, callbacks: Sequence[Any], path: str) -> None:
+    def __init__(
+        self,
+        file: Document,
+        callbacks: Sequence[Any],
+        path: str,
+        *,
+        is_of_chief: bool = False,
+    ) -> None:
         self.step: int = file.step
+        self.is_in_step: bool = file.is_in_step
         self._entries = file.entries
         self.loops: Sequence[Any] = file.loops
         self.path = path
@@ -116,7 +127,10 @@ class Saved:
         self.at: tuple[str, int] = (os.path.dirname(path), file.step)
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
-            [identity.of(c) for c in callbacks], [e.identity for e in self._entries]
+            [identity.of(c) for c in callbacks],
+            [e.identity for e in self._entries],
+            # A worker writes to files of its own, beside the chief's.
+            identity.DECISIVE - {"filepath"} if is_of_chief else identity.DECISIVE,
         )
 
     def entry_of(self, callback: Any) -> Entry | None:
@@ -147,15 +161,17 @@ class Saved:
                 self.path,
                 ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
             )
-        names: tuple[list[str], list[str]] = ([], [])
+        going_on: list[str] = []
+        anew: list[str] = []
         for place, callback in enumerate(self._callbacks):
-            names[place in pairs].append(str(identity.of(callback)))
+            group = going_on if place in pairs else anew
+            group.append(str(identity.of(callback)))
         logging.info(
             "hookbridge: callbacks that go on with the state in %s: %s; that begin "
             "anew: %s.",
             self.path,
-            ", ".join(names[True]) or "none",
-            ", ".join(names[False]) or "none",
+            ", ".join(going_on) or "none",
+            ", ".join(anew) or "none",
         )
 
 
@@ -176,6 +192,19 @@ def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 
 
+def _was_reconfigured(
+    attribute: str, now: Mapping[str, Any], before: Mapping[str, Any]
+) -> bool:
+    """Whether a callback was constructed with another number or text for an attribute.
+
+    `now` and `before` are what it and the callback of the state were constructed with.
+    A list is the digest of something that may differ by itself, as the time does.
+    """
+    if attribute not in now or attribute not in before:
+        return False
+    return now[attribute] != before[attribute] and not isinstance(now[attribute], list)
+
+
 def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
     """Sets the attributes of a callback; returns what its next state needs too."""
     name, state = entry.identity.kind, entry.state
@@ -183,9 +212,8 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
     now, before = identity.of(callback).values, entry.identity.values
     names = []
     for attribute, value in state.items():
-        new = now.get(attribute, [])
-        if new != before.get(attribute, new) and not isinstance(new, list):
-            continue  # it was constructed with another value: the user's new choice
+        if _was_reconfigured(attribute, now, before):
+            continue  # the user's new choice
         # An object that has what the file holds may have changed it since, in
         # `on_train_begin`. Only Keras's own counters began anew there.
         if not has_it or attribute in attributes.counters_of(callback):

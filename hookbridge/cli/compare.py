@@ -33,14 +33,15 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the comparison; returns 1 if something differs."""
     from hookbridge.insight.reference.comparison import compare
+    from hookbridge.insight.reference.pages import check_page, write_page
 
+    if values.page is not None:
+        check_page(values.page)
     names = None if values.names is None else _names(values.names)
     result = compare(
         values.reference, values.port, names=names, tolerance=values.tolerance
     )
     if values.page is not None:
-        from hookbridge.insight.reference.pages import write_page
-
         write_page(result, values.page)
     as_json = values.format == "json"
     print(json.dumps(result.to_json(), indent=2) if as_json else result)

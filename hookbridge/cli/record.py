@@ -38,7 +38,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
-    from hookbridge.insight.reference.recording_files import new_folder
+    from hookbridge.insight.reference.recording_writer import new_folder
 
     if values.to is None:
         raise errors.InvalidArgumentError(

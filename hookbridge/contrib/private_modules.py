@@ -16,7 +16,7 @@ from typing import Any
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.ground.patching import assign
-from hookbridge.old_programs.names.resolution import LAYERS, OTHERS, PUBLIC
+from hookbridge.old_programs.names.resolution import LAYERS, MOVED, OTHERS, PUBLIC
 
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"
@@ -105,19 +105,12 @@ def _find_in_tensorflow(dotted: str) -> Any:
     try:
         real = importlib.import_module(dotted)
     except ModuleNotFoundError:
-        if f"{dotted}.".startswith(f"{ESTIMATOR}."):
-            place = dotted.replace("tensorflow", "tensorflow_estimator", 1)
-            return importlib.import_module(place)
-        if dotted not in stand_ins.STAND_INS:
+        stand_in = _in_its_place(dotted)
+        if stand_in is None:
             raise
-        return stand_ins.load(dotted)  # what Estimator itself gets
+        return stand_in
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
-    if dotted in LAYERS:
-        return View(dotted, (v1.layers, real))
-    public = [
-        operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
-    ]
     own: dict[str, Callable[[], Any]] = {
         name[len(dotted) + 1 :]: functools.partial(
             operator.attrgetter(living.removeprefix("tf.compat.v1.")), v1
@@ -125,9 +118,29 @@ def _find_in_tensorflow(dotted: str) -> Any:
         for name, living in OTHERS.items()
         if name.rpartition(".")[0] == dotted
     }
+    if dotted in LAYERS:
+        return View(dotted, (v1.layers, real), own)
+    public = [
+        operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
+    ]
     if dotted == f"{PYTHON}.util.tf_export":
         own["estimator_export"] = _estimator_export
     return _Private(dotted, (real, *public, v1), own)
+
+
+def _in_its_place(dotted: str) -> Any:
+    """What stands for a private module that is no more; None if nothing does."""
+    if f"{dotted}.".startswith(f"{ESTIMATOR}."):
+        place = dotted.replace("tensorflow", "tensorflow_estimator", 1)
+        return importlib.import_module(place)
+    if dotted in MOVED:
+        return _find_in_tensorflow(MOVED[dotted])
+    if inside := [name for name in MOVED if name.rpartition(".")[0] == dotted]:
+        places = {n.rpartition(".")[2]: functools.partial(find, n) for n in inside}
+        return View(dotted, (types.ModuleType(dotted),), places)
+    if dotted in stand_ins.STAND_INS:
+        return stand_ins.load(dotted)  # what Estimator itself gets
+    return None
 
 
 def _estimator_export() -> Any:

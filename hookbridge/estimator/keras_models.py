@@ -80,7 +80,7 @@ def model_to_estimator(
     """
     import tensorflow as tf
 
-    from hookbridge.adapters.guests import kinds as guests
+    from hookbridge.adapters.guests import kinds
     from hookbridge.adapters.live_model import clone
     from hookbridge.adapters.session_loop.config import SessionConfig
     from hookbridge.estimator import revive
@@ -93,8 +93,8 @@ def model_to_estimator(
     else:
         keras = compat.private("tf_keras_v2")
     guests_of_model = _GuestsOfModel(
-        guests.flatten(callbacks),
-        guests.flatten(hooks),
+        kinds.flatten(callbacks),
+        kinds.flatten(hooks),
         SessionConfig(
             logs=logs,
             steps_per_epoch=steps_per_epoch,

@@ -5,5 +5,5 @@ Reading order: `docs_pages`, `installed`, `extras`, `arguments`, `text_table`,
 `running_mean`; `compat`, all that is private to TensorFlow and Keras; `protocols`, what
 the bridge asks of their objects; `patching`; `lifecycle`, what a guest must see;
 `validation`; `tf_config` and `cluster_checks`, what TF_CONFIG says; `exit_codes`,
-`exit_threads`.
+`exit_threads`, `garbage`.
 """

@@ -7,7 +7,7 @@ import os
 import reprlib
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
@@ -30,23 +30,40 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
-def positive(name: str, value: Any, *, least: int = 1) -> int | None:
-    """A count: an integer of at least `least`, or None.
+def optional_count(name: str, value: Any, *, least: int = 1) -> int | None:
+    """A count, as `count` checks it, or None if there is none."""
+    if value is None:
+        return None
+    return _count(name, value, least, f"an integer of at least {least}, or None")
+
+
+def count(name: str, value: Any, *, least: int = 1) -> int:
+    """A count: an integer of at least `least`.
 
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
     """
-    if value is None:
-        return None
+    return _count(name, value, least, f"an integer of at least {least}")
+
+
+def _count(name: str, value: Any, least: int, expected: str) -> int:
+    """A count; `expected` ends the message."""
     try:
         good = not isinstance(value, bool) and int(value) == value and value >= least
     except (TypeError, ValueError, OverflowError):
         good = False  # no number, NaN, infinite
     if not good:
         raise errors.InvalidArgumentError(
-            f"Received `{name}={shown(value)}`; expected an integer of at least "
-            f"{least}, or None."
+            f"Received `{name}={shown(value)}`; expected {expected}."
         )
     return int(value)
+
+
+def choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuses a value that is none of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise errors.InvalidArgumentError(
+            f"Received `{name}={shown(value)}`; expected one of {', '.join(choices)}."
+        )
 
 
 def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
@@ -101,11 +118,6 @@ def amount(name: str, value: Any) -> float:
             f"Received `{name}={shown(value)}`; expected a finite number above 0."
         )
     return float(value)
-
-
-def lasting(secs: float) -> str:
-    """A duration at the end of a message's clause; nothing if there was no time."""
-    return f" for {secs:g} s" if secs else ""
 
 
 def check_divides(batch_size: int, num_towers: int) -> None:

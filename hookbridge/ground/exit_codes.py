@@ -78,7 +78,7 @@ def use_for_errors() -> None:
 def end_with(code: int) -> None:
     """Gives this process, which is ending already, another exit code.
 
-    For functions of `atexit`. Those of others still run.
+    For functions of `atexit` and for `sys.excepthook`. Those of others still run.
     """
     assign(sys, stderr=_EndsTheProcess(sys.stderr, code))
 
@@ -94,6 +94,9 @@ class _Hook:
     ) -> None:
         self._show(kind, error, trace)
         if of_error(error) == LOST:
+            # A thread that waits for the lost task may come back while Python ends,
+            # which would abort the process with another code.
+            end_with(LOST)
             raise SystemExit(LOST)
 
 

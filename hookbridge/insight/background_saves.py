@@ -14,9 +14,11 @@ from hookbridge import errors
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_state.keeper import keeper_of_graph
+from hookbridge.adapters.session_state.run_state import keeper_of_graph
 from hookbridge.ground import compat
+from hookbridge.ground.arguments import amount, optional_count, path
 from hookbridge.ground.protocols import Session
+from hookbridge.insight.value_copies import ValueCopies
 
 v1: Any = tf.compat.v1
 _SessionInterface: Any = compat.private("SessionInterface")
@@ -40,9 +42,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     A process that is killed loses the checkpoint whose files are being written; the one
     before it is whole, with its state.
 
-    In a session the values are copied at once, so the memory holds them twice while
-    they are written. In `fit`, TensorFlow copies a value when the next step updates it.
-    If callbacks set variables in the step of a save, it is written once more with them.
+    The memory holds the values twice, from the first save to the end: the copies of the
+        next save go where those of the last one were. If callbacks set variables in the
+    step of a save, it is written once more with them, and the memory may hold them a
+    third time meanwhile.
 
     Give it in the place of a `CheckpointSaverHook`. A `MonitoredTrainingSession` makes
     one of its own, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
@@ -59,6 +62,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
+      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path, or
+        `save_steps` or `save_secs` is no number above 0.
       ValueError: as `CheckpointSaverHook`, for `save_secs` beside `save_steps` and for
         `saver` beside `scaffold`.
       hookbridge.errors.RefusedError: in `after_create_session`, where parameter servers
@@ -76,6 +81,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         listeners: Sequence[Any] | None = None,
         save_graph_def: bool = True,
     ) -> None:
+        path("checkpoint_dir", checkpoint_dir, "a directory")
+        optional_count("save_steps", save_steps)
+        if save_secs is not None:
+            amount("save_secs", save_secs)
         super().__init__(
             checkpoint_dir,
             save_secs,
@@ -91,6 +100,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         self._writes: list[Future[None]] = []
         self._written_step = 0
         self._has_ended = False
+        self._copies = ValueCopies()
 
     def begin(self) -> None:
         """See `SessionRunHook.begin`."""
@@ -115,6 +125,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         """See `SessionRunHook.end`."""
         self._finish(session)
         self._has_ended = True  # nothing is gained by a thread any more
+        self._copies = ValueCopies()
         super().end(session)
 
     def _save(self, session: Session, step: int) -> bool:
@@ -158,7 +169,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         if self._save_graph_def:
             with session.graph.as_default():
                 saver.export_meta_graph(f"{path}.meta")
-        moment = _Moment(session.graph, _copied(session, saver))
+        is_busy = not all(write.done() for write in self._writes)
+        copies = ValueCopies() if is_busy else self._copies
+        values = copies.of(_values(session, saver))
+        moment = _Moment(session.graph, values)
         self._written_step = step
         self._in_order(_in_thread, save, moment, self._save_path, step)
         return path
@@ -208,8 +222,8 @@ def _in_thread(save: Any, moment: _Moment, path: str, step: int) -> None:
         save(moment, path, global_step=step, write_meta_graph=False)
 
 
-def _copied(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
-    """What the saver would write now; later steps do not change it."""
+def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
+    """What the saver would write now."""
     if isinstance(session, LiveSession) and saver is session.graph.saver:
         values = session.saved_values()
         return {

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop import fit_states
+from hookbridge.adapters.hooked_loop import fit_saves
 from hookbridge.adapters.live_session import global_step, live_variables
 from hookbridge.adapters.live_session.live_variables import ModelVariable
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state import rewriting
+from hookbridge.adapters.state.files import StateFiles
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import KerasModel
@@ -109,6 +110,7 @@ def restore(
         and `must_restore_weights` is set. Nothing is changed then.
     """
     path = _prefix(checkpoint)
+    rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)
     _build_optimizer(model)
     reader = _reader(path)
@@ -120,7 +122,7 @@ def restore(
         entry = entry_of(model, variable, shapes, lookup, variables)
         matches.add(variable, entry, shapes)
     step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
-    report = matches.report(shapes, step, CallbackState().epoch_of(path))
+    report = matches.report(shapes, step, StateFiles().epoch_of(path))
     lost = matches.lost({id(live_variables.tf_variable(w)) for w in model.weights})
     if lost and must_restore_weights:
         raise errors.CheckpointMismatchError(
@@ -134,7 +136,7 @@ def restore(
     ]
     live_variables.assign_all(model, values)
     global_step.note(model, step)
-    fit_states.note_restored(model, path)
+    fit_saves.note_restored(model, path)
     return report
 
 

@@ -10,14 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 from hookbridge import errors
 from hookbridge.adapters import convert
-from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
-from hookbridge.adapters.multi_worker.worker_step import is_of_chief
+from hookbridge.adapters.multi_worker.worker_step_maker import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.ground import lifecycle
-from hookbridge.ground.arguments import shown
+from hookbridge.ground.arguments import choice
 
 Host = Literal["session", "fit", "parameter_server"]
 Verdict = Literal["native", "wrapped", "refused"]
@@ -154,21 +154,18 @@ def explain(items: object, host: Host = "session") -> Explanation:
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.InvalidArgumentError: `host` is not one of those named above.
     """
-    if not isinstance(host, str) or host not in HOSTS:
-        raise errors.InvalidArgumentError(
-            f"Received `host={shown(host)}`; expected one of {', '.join(HOSTS)}."
-        )
+    choice("host", host, list(HOSTS))
     guests = records(items)
-    callbacks = [g.item for g in guests if g.kind == "callback"]
-    return Explanation(host, tuple(_explain_one(g, host, callbacks) for g in guests))
+    return Explanation(host, tuple(_explain_one(g, host, guests) for g in guests))
 
 
-def _explain_one(guest: Guest, host: Host, callbacks: list[Any]) -> GuestReport:
+def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
     """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
+    callbacks = [each.item for each in guests if each.kind == "callback"]
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
     runs_on = _where_it_runs(guest, role, host)
-    reason = _refusal(guest, host)
+    reason = _refusal(guest, host, guests)
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)
     is_native = (kind == "hook") == (host == "session")
@@ -234,7 +231,7 @@ def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
     return "calls in each batch" if by_batch else "nothing in a step"
 
 
-def _refusal(guest: Guest, host: Host) -> str:
+def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
     """Why `host` refuses `guest`; empty if it does not. The converters decide."""
     try:
         if host == "session":
@@ -242,9 +239,10 @@ def _refusal(guest: Guest, host: Host) -> str:
             if guest.kind == "callback":
                 checks.check_guest(v1_tensorboard.effective(guest), has_model=False)
         else:
-            convert.as_callbacks(guest.item)
+            convert.callbacks_for(guest.item)
         if host == "parameter_server":
             ps_refusals.check_hook(guest.item)
+        written.check_folder(guest, beside)
     except (errors.RefusedError, errors.UnwritableError, errors.MissingExtraError) as e:
         return str(e)
     return ""

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks, as_hooks
+from hookbridge.ground.arguments import choice, count
 from hookbridge.testing.event_log import EventLog
 from hookbridge.testing.recorders import RecordingHook
 
@@ -77,15 +79,28 @@ class BothLoops:
         """Runs a guest in a session and in `fit`, and compares the runs.
 
         Args:
-          make: is called once for each loop with an empty folder, and returns a new
-            hook or callback, or a list of them.
+          make: is called once for each loop with an empty folder, a `pathlib.Path`, and
+            returns a new hook or callback, or a list of them. TensorFlow's own hooks
+            take the folder as `str(folder)`.
           epochs: passes over the data.
           steps_per_epoch: training steps of a pass; a batch has 4 rows.
           same: the fields of `Seen` that are compared.
 
         Raises:
           AssertionError: the runs differ; the message has both values of each field.
+          hookbridge.errors.InvalidArgumentError: an argument is none of these, before
+            any training.
         """
+        if not callable(make):
+            raise errors.InvalidArgumentError(
+                f"Received a `{type(make).__name__}` as `make`; expected what makes a "
+                "new guest for each of the two loops: a function of a folder, such as "
+                "`lambda folder: MyHook()`."
+            )
+        for field in same:
+            choice("same", field, Seen._fields)
+        count("epochs", epochs)
+        count("steps_per_epoch", steps_per_epoch)
         self._calls += 1
         x = np.random.RandomState(7).randn(BATCH * steps_per_epoch, 2).astype("float32")
         y = x @ np.array([[1.5], [-2.0]], "float32") + np.float32(0.5)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.adapters.guests import kinds as guests
+from hookbridge.adapters.guests import kinds
 from hookbridge.ground import lifecycle
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.testing.event_log import EventLog, number_and_logs
@@ -33,10 +33,10 @@ def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
     Raises:
       errors.NotAGuestError: `guest` is neither a hook nor a callback.
     """
-    (guest,) = guests.flatten([guest])
+    (guest,) = kinds.flatten([guest])
     unspy(guest)
-    kind: lifecycle.Guest = "hook" if guests.is_hook(guest) else "callback"
-    name = name or guests.name_of(guest)
+    kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
+    name = name or kinds.name_of(guest)
     methods = InstanceMethods(
         guest,
         {

@@ -90,6 +90,15 @@ def test_epochs_end_trainings_only() -> None:
             assert session.run(one) == 1  # a prediction without a global step
 
 
+def test_a_wrapped_hook_is_a_callback_of_every_keras_that_is_imported(
+    keras2: Any, keras3: Any
+) -> None:
+    (callback,) = hb.as_callbacks(RecordingHook(EventLog()))
+    assert isinstance(callback, hb.HookToCallback)
+    for keras in (keras2, keras3):
+        assert isinstance(callback, keras.callbacks.Callback)
+
+
 def test_epochs_need_a_global_step() -> None:
     hooks = hb.as_hooks([], steps_per_epoch=STEPS, epochs=1)
     with tf.Graph().as_default():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,16 +72,34 @@ def serving_input_fn() -> Any:
 def test_export_and_predictions_of_a_model_fn(tmp_path: Path) -> None:
     params = {"rate": 0.25}
     x = np.array([1.0, -2.0, 4.0], "float32")
+    called: list[tuple[str, Any, Any]] = []
+
+    def note(function: str) -> None:
+        called.append((function, v1.get_default_graph(), threading.get_ident()))
+
+    def noted_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        note("model_fn")
+        return slope_fn(features, labels, mode, params)
+
+    def noted_input_fn() -> Any:
+        note("serving_input_fn")
+        return serving_input_fn()
+
     exporter = hb.callbacks.SavedModelExporter(
         str(tmp_path / "model"),
-        model_fn=slope_fn,
-        serving_input_fn=serving_input_fn,
+        model_fn=noted_model_fn,
+        serving_input_fn=noted_input_fn,
         model_params=params,
     )
     estimator = hb.estimator.Estimator(slope_fn, str(tmp_path / "run"), params=params)
     for _ in range(2):
         estimator.train(slope_input(x), hooks=hb.as_hooks([exporter]))
     np.testing.assert_allclose(served(tmp_path / "model", x), x * 0.5)
+    # Once each in both exports, on the loop's thread and a graph of the export's own.
+    functions, graphs, threads = zip(*called, strict=True)
+    assert functions == ("serving_input_fn", "model_fn") * 2
+    assert graphs[0] is graphs[1] and graphs[2] is graphs[3] is not graphs[0]
+    assert set(threads) == {threading.get_ident()}
     got: list[Any] = []
     processor = hb.callbacks.PredictionOutputsProcessor(got.append)
     hooks = hb.as_hooks([processor])
@@ -92,10 +111,12 @@ class _Server(http.server.BaseHTTPRequestHandler):
     """Takes PUT; the first `refusals` requests get an error."""
 
     files: dict[str, bytes]
+    times: list[float]
     refusals = 0
 
     def do_PUT(self) -> None:
         cls = type(self)
+        cls.times.append(time.monotonic())
         body = self.rfile.read(int(self.headers["Content-Length"]))
         cls.refusals -= 1
         if cls.refusals < 0:
@@ -110,7 +131,7 @@ class _Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Any]:
     """A real HTTP server; `(url, handler class)`."""
-    handler = type("Handler", (_Server,), {"files": {}})
+    handler = type("Handler", (_Server,), {"files": {}, "times": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_address[1]}/models", handler
@@ -135,6 +156,19 @@ def test_upload_by_http_tries_again(server: Any, tmp_path: Path) -> None:
     assert uploader.error is None
     assert handler.files == {f"/models/{name}": files[name] for name in files}
     assert list(handler.files)[-1] == "/models/saved_model.pb"
+
+
+def test_each_retry_waits_twice_as_long(server: Any, tmp_path: Path) -> None:
+    url, handler = server
+    exported(tmp_path)
+    handler.refusals = 3
+    uploader = hb.callbacks.ModelUploader(url, str(tmp_path), wait_secs=0.2)
+    session_ramp([uploader])
+    assert uploader.error is None
+    *waits, _ = np.diff(handler.times)  # before the retries of the first file
+    assert len(waits) == 3
+    for wait, least in zip(waits, (0.2, 0.4, 0.8), strict=True):
+        assert wait >= least
 
 
 def test_a_failed_upload_loses_nothing(server: Any, tmp_path: Path, keras: Any) -> None:

@@ -11,6 +11,7 @@ import callback_loops as loops
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge.jobs.callbacks.progress import Progress, clock
@@ -110,6 +111,29 @@ def test_a_file_gets_few_lines_and_the_last_one() -> None:
         "epoch 1/1  step 201/301  320 examples/s  0:10 left  loss 200",
         "epoch 1/1  step 301/301  320 examples/s  loss 300",
         "epoch 1/1  step 301/301  320 examples/s  loss 0.5  val_loss 0.25",
+    ]
+
+
+def test_each_loop_has_its_first_and_its_last_line(keras: Any) -> None:
+    """In between, 10 s must pass; a loop that ends with an error has no last line."""
+    model = loops.fresh_model(keras)
+    data = {"batch_size": loops.BATCH, "verbose": 0}
+    stream = io.StringIO()
+    guests = hb.as_callbacks([Progress(stream=stream)])
+    model.fit(loops.X, loops.Y, epochs=2, callbacks=guests, **data)
+    model.evaluate(loops.X, loops.Y, callbacks=guests, **data)
+    model.predict(loops.X, callbacks=guests, **data)
+    failing = callback_of(keras, on_train_batch_end=lambda self, b, logs: 1 // (1 - b))
+    with pytest.raises(ZeroDivisionError):
+        model.fit(loops.X, loops.Y, callbacks=[*guests, failing], **data)
+    lines = [
+        re.sub("  (?!batch|step).*", "", s) for s in stream.getvalue().splitlines()
+    ]
+    assert lines == [
+        *("epoch 1/2  step 1/6", "epoch 2/2  step 6/6"),
+        *("evaluate  batch 1/3", "evaluate  batch 3/3"),
+        *("predict  batch 1/3", "predict  batch 3/3"),
+        "epoch 1/1  step 7/9",
     ]
 
 

@@ -46,6 +46,21 @@ def test_the_step_under_a_strategy(keras: Any) -> None:
     assert steps == list(range(len(RATES)))
 
 
+def test_the_step_of_a_call_that_makes_several(keras: Any) -> None:
+    steps: list[int] = []
+
+    def rate(step: int) -> float:
+        steps.append(step)
+        return 0.5
+
+    model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", steps_per_execution=3)
+    guests = hb.as_callbacks([hb.callbacks.LearningRateScheduler(rate)])
+    ones = np.ones([6, 1], "float32")
+    model.fit(ones, ones, batch_size=1, epochs=2, verbose=0, callbacks=guests)
+    assert steps == [0, 3, 6, 9]
+
+
 def stop_after(number: int, seen: list[Any]) -> Callable[[list[Any]], bool]:
     def stop(evaluations: list[Any]) -> bool:
         seen.append([dict(each) for each in evaluations])
@@ -128,4 +143,6 @@ def test_where_each_of_them_runs(subtests: pytest.Subtests, tmp_path: Path) -> N
     for host in ("session", "fit", "parameter_server"):
         with subtests.test(str(host)):
             report = hb.explain([*roles["worker"], *roles["chief"]], host=host)
-            assert not [g for g in report.guests if g.verdict == "refused"]
+            refused = [g.name for g in report.guests if g.verdict == "refused"]
+            # A session has no Keras model to export, unless `model=` gives it one.
+            assert refused == (["SavedModelExporter"] if host == "session" else [])

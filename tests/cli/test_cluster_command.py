@@ -38,7 +38,9 @@ folder = pathlib.Path(sys.argv[1])
 """
 
 
-def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
+def cluster(
+    code: str, folder: Path, *flags: str, ignored: tuple[int, ...] = ()
+) -> subprocess.Popen[str]:
     # `nohup` and background jobs of a shell ignore signals, and child processes inherit
     # that.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
@@ -47,6 +49,7 @@ def cluster(code: str, folder: Path, *flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "hookbridge", "cluster", *(flags or FLAGS), "--",
          sys.executable, "-c", TASK + code, str(folder)],
+        preexec_fn=lambda: [signal.signal(n, signal.SIG_IGN) for n in ignored] and None,
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -146,6 +149,31 @@ time.sleep(600)
         f"[worker 0] saved at {int(number)}",
     ]
     assert_nobody_left(tmp_path, "chief 0", "worker 0")
+
+
+@pytest.mark.parametrize("ignored", [(), (signal.SIGINT,)])
+def test_each_signal_is_passed_on_unless_it_is_ignored(
+    ignored: tuple[int, ...], tmp_path: Path
+) -> None:
+    code = """
+import signal
+def note(number, frame):
+    with open(folder / f"{task}.told", "a") as file: file.write(f"{number:d} ")
+    if number == signal.SIGTERM: sys.exit(0)
+signal.signal(signal.SIGTERM, note); signal.signal(signal.SIGINT, note)
+(folder / f"{task}.ready").write_text("x")
+while True: time.sleep(1)
+"""
+    process = cluster(code, tmp_path, *ONE_WORKER, ignored=ignored)
+    wait_for(tmp_path, "*.ready", 2)
+    process.send_signal(signal.SIGINT)
+    if not ignored:
+        wait_for(tmp_path, "*.told", 2)
+    process.send_signal(signal.SIGTERM)
+    status, _, _ = finished(process)
+    assert status == 128 + (signal.SIGTERM if ignored else signal.SIGINT)
+    told = "15 " if ignored else "2 15 "
+    assert [f.read_text() for f in tmp_path.glob("*.told")] == [told] * 2
 
 
 WITH_CHILD = """

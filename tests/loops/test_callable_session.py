@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import collections
 import gc
+import inspect
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from estimator_models import estimators
+from hook_fetching import hook_of
 
 import hookbridge as hb
 from hookbridge.jobs.loops import callable_session
@@ -47,6 +51,16 @@ def adopted(config: Any = None) -> Any:
     session = v1.Session(config=config)
     assert CallableSession.adopt(session)
     return session
+
+
+def test_training_session_takes_what_tensorflow_s_takes(graph: Any) -> None:
+    """Each argument of `MonitoredTrainingSession`, by keyword."""
+    parameters = inspect.signature(v1.train.MonitoredTrainingSession).parameters
+    given = {name: each.default for name, each in parameters.items()}
+    given["config"] = v1.ConfigProto(log_device_placement=False)
+    step = v1.train.get_or_create_global_step().assign_add(1)
+    with hb.loops.training_session(**given) as session:
+        assert [session.run(step) for _ in range(2)] == [1, 2]
 
 
 def test_changed_fetches_and_new_ops_are_other_fetches(
@@ -145,6 +159,34 @@ def test_recovered_session_is_adopted_too(graph: Any, calls: list[Any]) -> None:
     assert {type(s) for s in seen} == {CallableSession}
     # The recovery lost two steps. The first step of each session has no callable.
     assert (turns, len(calls)) == (6, 4)
+
+
+def test_other_sessions_with_hooks_are_adopted(tmp_path: Path) -> None:
+    """That of a `SingularMonitoredSession`, and those of an Estimator's loops."""
+    kinds: list[type] = []
+    look = hook_of(
+        after_run=lambda self, context, values: kinds.append(type(context.session))
+    )
+    hooks = [CallableSessionHook(), look]
+    with tf.Graph().as_default():
+        one = tf.constant(1)
+        with v1.train.SingularMonitoredSession(hooks) as session:
+            session.run(one)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
+        loss, step = weight * features, v1.train.get_or_create_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimators.EstimatorSpec(mode, features, tf.reduce_mean(loss), train_op)
+
+    def data() -> Any:
+        return tf.data.Dataset.from_tensors(([1.0], [1.0])).repeat(2)
+
+    estimator = estimators.Estimator(model_fn, str(tmp_path))
+    estimator.train(data, hooks=hooks)
+    estimator.evaluate(data, hooks=hooks)
+    assert len(list(estimator.predict(data, hooks=hooks))) == 2
+    assert kinds == [CallableSession] * (1 + 3 * 2)
 
 
 VALUES: list[Any] = [

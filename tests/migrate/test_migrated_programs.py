@@ -38,7 +38,7 @@ RELATIVE_OF_RUN = 1e-5
 GONE = {
     "gone_below_another_name": (
         "from tensorflow.contrib import learn\n"
-        "learn.preprocessing.VocabularyProcessor(3)\n"
+        "learn.preprocessing.CategoricalProcessor(3)\n"
     )
 }
 if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
@@ -126,7 +126,7 @@ def ran(way: str, name: str, folder: Path, server: ForkServer) -> Ran:
     words = [str(main), *(PROGRAMS[name].arguments.split() if name in PROGRAMS else ())]
     if way == "run":
         words = ["-m", "hookbridge", "run", *words]
-        found = diagnosis.diagnose([main], "2.21")
+        found = diagnosis.diagnose([main], NEWEST)
         # It needs the main file alone.
         assert found.files == len(list(folder.glob("*.py")))
         left = found.left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import stat
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -69,6 +70,34 @@ def test_rules_of_ones_own() -> None:
     old = "worse = f'é{worse}' 'ü', worse  # worse\n"
     done = migrate.rewrite(old, rules=[*migrate.REWRITES, rule])
     assert done.source == "better = f'é{better}' 'ü', better  # worse\n"
+
+
+def test_a_rule_is_prepared_before_each_scan_and_each_walk() -> None:
+    """The second walk is about what the first one has left or made."""
+    events: list[tuple[str, str, int]] = []
+
+    def note(event: str, text: str) -> None:
+        events.append((event, text, threading.get_ident()))
+
+    def apply(node: ast.Name, context: Context) -> None:
+        if node.id in ("abc", "ab"):
+            context.replace("shorter", node, node.id[:-1])
+
+    rule = migrate.RewriteRule(
+        "shorter",
+        "Names of one letter.",
+        (ast.Name,),
+        apply,
+        codes=("ESTIMATOR",),  # of a finding that stays, so the rule is asked again
+        prepare=lambda context: note("prepare", context.module.text),
+        before_scan=lambda module, place: note("scan", module.text),
+    )
+    end = "tf.estimator.RunConfig\n"
+    texts = [f"import tensorflow as tf\n{name} = {end}" for name in ("abc", "ab", "a")]
+    done = migrate.rewrite(texts[0], rules=[rule], only=["shorter"])
+    assert done.source == texts[-1]
+    here = threading.get_ident()
+    assert events == [(e, text, here) for text in texts for e in ("scan", "prepare")]
 
 
 def test_a_rule_that_fails_costs_one_file(tmp_path: Path) -> None:

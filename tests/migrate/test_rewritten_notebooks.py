@@ -11,6 +11,7 @@ import pytest
 from migrate_command import command, in_place
 
 from hookbridge import old_programs as migrate
+from hookbridge.cli import main
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
@@ -216,3 +217,20 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(
             assert not in_place(path)[0].result.changed
             assert not migrate.scan([path]).findings
             assert not diagnosis.diagnose([path], "2.21").found
+
+
+def test_what_is_printed_shows_the_lines_of_ipython(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No name of hookbridge's own for such a line is seen, in whatever form."""
+    code = "%tensorflow_version 1.x\nif True:\n    !pip install tensorflow==1.15\n"
+    code += "import tensorflow as tf\nfiles = !ls\n%time x = tf.contrib.gan\n"
+    path = notebook(tmp_path / "a.ipynb", cell(code + "tf.contrib.gan.x, tf.Session\n"))
+    said = command(capsys, "rewrite", path).out
+    assert "%tensorflow_version 1.x -> # %tensorflow_version 1.x" in said
+    assert "!pip install tensorflow==1.15 -> pass # !pip install" in said
+    said += command(capsys, "rewrite", "--diff", path).out
+    said += command(capsys, "scan", path).out
+    assert main(["doctor", "--details", str(path)]) == 1
+    said += capsys.readouterr().out
+    assert "__hookbridge" not in said

@@ -8,7 +8,8 @@ of it also run in `fit` (`guests.py`). The code is copied into a temporary folde
 hookbridge, and each test or program with another outcome is named; the exit code is 1
 if there is one. With `--losses` only trainings run, in both with the same seeds
 (`same_seeds`): `hookbridge record` here, and natively what has the same files. The two
-recordings are compared. docs/proof.md has the results.
+recordings are compared; so are losses that a training without an Estimator writes
+itself. docs/proof.md has the results.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from hookbridge.insight.reference.comparison import Comparison, compare  # noqa:
 
 THROUGH = ("-m", "hookbridge", "run")
 STEPS = 10  # that are recorded and compared
+ROUNDING = 1e-5  # how far losses that a program writes may differ, as a part of it
 RECORDED = ("-m", "hookbridge", "record", f"--steps={STEPS}", "--then_stop")
 
 
@@ -115,6 +117,32 @@ def recordings(
     return found
 
 
+def told(
+    python: str, through: tuple[str, ...], base: CodeBase, copy: Path
+) -> dict[str, list[float]]:
+    """Runs trainings that write their losses, with the same seeds: name -> losses."""
+    out = Path(tempfile.mkdtemp(dir=copy.parent))
+    getattr(inputs, base.inputs)(python, copy, out)
+    more = {"PROOF_STEPS": str(STEPS), "PYTHONHASHSEED": "0"}
+    for line in base.told:
+        of_program([python, *through], line, base, copy, out, more)
+    files = sorted(out.glob("*.losses"))
+    return {file.stem: [float(one) for one in file.open()] for file in files}
+
+
+def compare_told(python: str, base: CodeBase, copy: Path) -> int:
+    """Prints how far losses that the programs write differ: the exit code."""
+    ours = told(sys.executable, THROUGH, base, copy)
+    native = told(python, (), base, copy)
+    code = int(len(native) < len(base.told) or native.keys() != ours.keys())
+    for name in sorted(native.keys() & ours.keys()):
+        pairs = list(zip(native[name], ours[name], strict=True))
+        difference = max(abs(b - a) / abs(a) for a, b in pairs)
+        print(f"{base.address}: {name}: {difference:.1e} of the loss")
+        code |= difference > ROUNDING
+    return code
+
+
 def compare_recordings(python: str, base: CodeBase, copy: Path) -> int:
     """Prints where each training first differs from the native one: the exit code."""
     ours = recordings(sys.executable, RECORDED, base, copy)
@@ -152,10 +180,16 @@ def of_tests(
 
 
 def environment(*folders: Path) -> dict[str, str]:
-    """The environment of a run: the code base comes first, and no GPU."""
+    """The environment of a run: the code base comes first, and no GPU.
+
+    Inputs import TensorFlow 2, which says in TF2_BEHAVIOR that it is on: TensorFlow
+    1.15 would run eagerly.
+    """
     found = (*map(str, folders), os.environ.get("PYTHONPATH"))
     path = os.pathsep.join(filter(None, found))
-    return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
+    env = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
+    env.pop("TF2_BEHAVIOR", None)
+    return env
 
 
 def counts(found: dict[str, str]) -> str:
@@ -175,9 +209,9 @@ def main() -> int:
         "--losses", action="store_true", help="compare the trainings with --native's"
     )
     values = parser.parse_args()
-    if values.losses and not (values.native and CODE_BASES[values.name].losses):
-        parser.error("--losses needs --native, and a code base with trainings")
     base = CODE_BASES[values.name]
+    if values.losses and not (values.native and (base.losses or base.told)):
+        parser.error("--losses needs --native, and a code base with trainings")
     for module, package in base.needs.items():
         if importlib.util.find_spec(module) is None:
             parser.error(f"it imports {module}; pip install {package}")
@@ -188,7 +222,8 @@ def main() -> int:
         copy = Path(temporary, values.name)
         checkout(base, values.source or base.address, copy)
         if values.losses:
-            return compare_recordings(values.native, base, copy)
+            code = compare_recordings(values.native, base, copy) if base.losses else 0
+            return code | (compare_told(values.native, base, copy) if base.told else 0)
         found = outcomes(sys.executable, THROUGH, base, copy)
         print(f"{values.name}: hookbridge: {counts(found)}")
         if values.native is None:

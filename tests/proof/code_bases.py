@@ -24,6 +24,8 @@ class CodeBase(NamedTuple):
       is_package: whether its imports name the copy's own folder.
       paths: folders of it that Python has to find modules in.
       losses: the programs of `--losses`: trainings, and what prepares them.
+      told: trainings of `--losses` without an Estimator, which write their losses
+        to `{out}/NAME.losses` themselves, one a line.
     """
 
     address: str
@@ -37,6 +39,7 @@ class CodeBase(NamedTuple):
     is_package: bool = False
     paths: Sequence[str] = ()
     losses: Sequence[str] = ()
+    told: Sequence[str] = ()
 
 
 _TABLE = Path(__file__).with_suffix(".json").read_text("utf-8")

@@ -10,6 +10,8 @@ import subprocess
 import wave
 from pathlib import Path
 
+from news import of_news
+
 # Vocabularies are filled up to this size.
 VOCABULARY = 400
 _WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "nrst"]
@@ -192,13 +194,14 @@ def detections(python: str, copy: Path, out: Path) -> None:
     """Pictures with one box each, and two configurations of the zoo for them.
 
     The configurations are the code base's own, with small pictures and batches, and
-    without a checkpoint to begin with.
+    without a checkpoint to begin with. Its tests read flags, which pytest does not
+    parse: they get their defaults.
     """
     import tensorflow as tf
 
-    research = copy / "research"
-    protos = sorted(map(str, research.glob("object_detection/protos/*.proto")))
-    words = ["-m", "grpc_tools.protoc", f"-I{research}", f"--python_out={research}"]
+    from_templates(copy, "conftest.py.txt")
+    protos = sorted(map(str, copy.glob("object_detection/protos/*.proto")))
+    words = ["-m", "grpc_tools.protoc", f"-I{copy}", f"--python_out={copy}"]
     subprocess.run([python, *words, *protos], check=True)
     numbers = random.Random(6)
 
@@ -240,7 +243,7 @@ def detections(python: str, copy: Path, out: Path) -> None:
         with tf.io.TFRecordWriter(str(out / f"{name}.record")) as writer:
             for number in range(count):
                 writer.write(example(number))
-    labels = research / "object_detection/data/mscoco_label_map.pbtxt"
+    labels = copy / "object_detection/data/mscoco_label_map.pbtxt"
     places = {
         r".*fine_tune_checkpoint.*|.*from_detection_checkpoint.*": "",
         r"PATH_TO_BE_CONFIGURED/mscoco_(train|val)\.record[^\"]*": rf"{out}/\1.record",
@@ -250,7 +253,7 @@ def detections(python: str, copy: Path, out: Path) -> None:
         r"min_dimension: 600": "min_dimension: 160",
         r"max_dimension: 1024": "max_dimension: 160",
     }
-    folder = research / "object_detection/samples/configs"
+    folder = copy / "object_detection/samples/configs"
     for name in ("ssd_mobilenet_v2_coco", "faster_rcnn_resnet50_coco"):
         text = (folder / f"{name}.config").read_text()
         for old, new in places.items():
@@ -259,7 +262,10 @@ def detections(python: str, copy: Path, out: Path) -> None:
 
 
 def recommendations(python: str, copy: Path, out: Path) -> None:
-    """Clicks for an xDeepFM; what users looked at, with vocabularies, for a SLi-Rec."""
+    """Clicks for an xDeepFM; what users looked at, with vocabularies, for a SLi-Rec.
+
+    Also news with words and entities, and who read them, for a DKN, a NAML, an LSTUR.
+    """
     numbers = random.Random(7)
     rows = []
     for _ in range(320):
@@ -285,7 +291,9 @@ def recommendations(python: str, copy: Path, out: Path) -> None:
         row(int(n == 0), u, numbers.randrange(30)) for u in range(20) for n in range(5)
     ]
     (out / "valid.txt").write_text("\n".join(groups) + "\n")
-    from_templates(out, "xdeepfm.py.txt", "slirec.py.txt")
+    of_news(out, numbers, _WORDS[:40])
+    names = ("first_losses", "xdeepfm", "slirec", "dkn", "naml", "lstur")
+    from_templates(out, *(f"{name}.py.txt" for name in names))
 
 
 def songs(python: str, copy: Path, out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import ported_models as ported
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 
 import hookbridge as hb
 from hookbridge import errors
@@ -52,8 +54,10 @@ def test_session_with_dropout_goes_on_bit_identical(tmp_path: Path) -> None:
                 return [s.run(w)]
 
     assert same(trained([hb.recorder(tmp_path, steps=4)]), trained([]))
-    header = Recording(tmp_path).header
-    assert any("dropout" in name for name in header["random_ops"])
+    (drawn,) = Recording(tmp_path).header["random_ops"]
+    assert f"draws random numbers in its step: {drawn}" in str(
+        hb.compare(tmp_path, tmp_path)
+    )
 
 
 def test_files_of_a_session(tmp_path: Path) -> None:
@@ -89,6 +93,27 @@ def _has_variables(folder: Path, step: int) -> bool:
     return any(name.startswith("variables/") for name in names)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_first_and_the_last_step_have_whole_variables(
+    fails: bool, keras: Any, tmp_path: Path
+) -> None:
+    """After an error, only those that are there already."""
+
+    def fail(self: Any, batch: int, logs: Any = None) -> None:
+        if fails and batch == 4:
+            raise ZeroDivisionError
+
+    guests = [hb.recorder(tmp_path), callback_of(keras, on_train_batch_end=fail)]
+    model = keras.Sequential([keras.Input([4]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        model.fit(X, Y, 8, verbose=0, callbacks=hb.as_callbacks(guests))
+    steps = range(1, 6 if fails else 7)
+    assert len(Recording(tmp_path).steps) == len(steps)
+    whole = [step for step in steps if _has_variables(tmp_path, step)]
+    assert whole == ([1] if fails else [1, 6])
+
+
 def fitted(keras: Any, folder: Path | None, **options: Any) -> list[Any]:
     keras.utils.set_random_seed(3)
     layers = keras.layers
@@ -122,8 +147,13 @@ def test_fit_ends_bit_identical(
     assert first.learning_rate == pytest.approx(0.01)
     assert set(first.line["metrics"]) == {"mae"}
     assert bool(first.line["gradient_norms"]) == ("run_eagerly" not in options)
-    states = recording.shapes("state")
-    assert set(states) == {"bn/moving_mean", "bn/moving_variance"}
+    averages = {"bn/moving_mean": 0.0, "bn/moving_variance": 1.0}
+    assert set(recording.shapes("state")) == set(averages)
+    # A replay has them as they were before the first step.
+    weights = hb.replay(tmp_path).weights
+    assert len(weights) == 8
+    for name, value in averages.items():
+        assert same([weights[name]], [np.full(6, value, "float32")])
 
 
 def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
@@ -245,6 +275,39 @@ def test_gradients_of_rows(kind: str, clips: bool, tmp_path: Path) -> None:
     assert first.line["gradient_norms"]["table"] > 0.01
 
 
+@pytest.mark.parametrize("resource", [False, True])
+def test_gradient_of_an_optimizer_that_assigns(resource: bool, tmp_path: Path) -> None:
+    """As BERT's does: no update op gets the gradient, which is clipped before."""
+    with tf.Graph().as_default():
+        w = v1.get_variable("w", initializer=[3.0, 4.0], use_resource=resource)
+        mean = v1.get_variable("mean", initializer=[0.0, 0.0], trainable=False)
+        gradients = tf.gradients(tf.reduce_sum(w * w) / 2, [w])
+        (clipped,), _ = tf.clip_by_global_norm(gradients, 1.0)
+        moved = 0.9 * mean + 0.1 * clipped
+        train_op = tf.group(
+            v1.assign(w, w - 0.5 * (moved + 0.01 * w)),
+            v1.assign(mean, moved),
+            v1.assign_add(v1.train.get_or_create_global_step(), 1),
+        )
+        hooks = [hb.recorder(tmp_path)]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(train_op)
+    first = Recording(tmp_path).steps[0]
+    np.testing.assert_allclose(first.arrays("gradients")["w"], [3.0, 4.0], rtol=1e-6)
+    assert "mean" not in first.line["gradient_norms"]
+
+
+def test_nothing_recorded_is_told(tmp_path: Path, said: Any) -> None:
+    with tf.Graph().as_default():
+        v1.train.get_or_create_global_step()
+        w = v1.get_variable("w", initializer=2.0)
+        train_op = v1.assign(w, w - 0.1 * tf.gradients(w * w, w)[0])
+        hooks = [hb.recorder(tmp_path)]
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            session.run(train_op)  # neither moves the global step nor is an optimizer
+    assert said("nothing was recorded. No run moved the global step")
+
+
 def test_the_loss_is_what_is_trained(tmp_path: Path) -> None:
     """Neither a term of it that is called "loss", nor a scaled one."""
 
@@ -286,7 +349,9 @@ def test_a_fed_tensor_is_the_batch(tmp_path: Path) -> None:
 def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="steps=0"):
         hb.recorder(tmp_path, steps=0)
-    with pytest.raises(errors.InvalidArgumentError, match='"norms" or "whole"'):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="expected one of norms, whole"
+    ):
         hb.recorder(tmp_path, gradients="all")  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidArgumentError, match=r"max_megabytes=0\.001"):
         ported.train_in_session("mlp", tmp_path / "small", max_megabytes=0.001)

@@ -49,6 +49,29 @@ def test_both_loops_are_recorded(
     assert not {"after_run", "on_epoch_end"} & {k for g in guests for k in vars(g)}
 
 
+def test_guests_that_are_converted_already(keras: Any, tmp_path: Path) -> None:
+    for name in ("fit", "session"):
+        found = []
+        for is_converted in (False, True):
+            stop = v1.train.StopAtStepHook(last_step=6)
+            guests: list[Any] = [stop, keras.callbacks.EarlyStopping("loss")]
+            if is_converted and name == "fit":
+                guests = hb.as_callbacks(guests)
+            elif is_converted:
+                guests = hb.as_hooks(guests, steps_per_epoch=3, logs={"loss": "loss:0"})
+            folder = tmp_path / f"{name}_{is_converted}"
+            with hb.record(guests, folder):
+                if name == "fit":
+                    fit_ramp(keras, guests)
+                else:
+                    session_ramp(guests)
+            (account,) = accounts(folder)
+            found.append({g: account.counts(g) for g in account.guests})
+        assert found[0] == found[1]
+        assert found[0]["StopAtStepHook"]["before_run"] == 6
+        assert found[0]["EarlyStopping"]["on_epoch_end"] == 2
+
+
 def test_a_failed_run_has_a_page_too(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), hb.record([], tmp_path) as page:
         raise ZeroDivisionError

@@ -73,6 +73,14 @@ def test_the_curves_of_all_runs_lie_over_each_other(tmp_path: Path) -> None:
     assert "<title>fit: 0, 3.5</title>" in page
 
 
+def test_nothing_of_a_page_is_cut_on_a_narrow_screen(tmp_path: Path) -> None:
+    """Tables scroll in a frame of their own."""
+    run = Run("r", "r", tmp_path, facts={"stop step": "2"})
+    page = as_html(RunReport("t", "s", [run]))
+    assert page.count("<table") == page.count('<div class="scroll"><table') > 0
+    assert ".scroll { overflow-x: auto; }" in page
+
+
 def test_what_was_not_measured_has_no_section(
     subtests: pytest.Subtests, tmp_path: Path
 ) -> None:

@@ -39,6 +39,17 @@ IDIOMS: dict[str, Idiom] = {
         "try:\n    up = tf.nn.conv2d_transpose\n"
         "except AttributeError:\n    up = tf.nn.deconv2d\n"
     ),
+    "guarded names of which one handler tells nothing": Idiom(
+        "try:\n    summary, pack = tf.scalar_summary, tf.pack\n"
+        "    Nadam = tf.contrib.opt.NadamOptimizer\n"
+        "except:\n    summary, pack = tf.summary.scalar, tf.stack\n"
+        "    Nadam = tf.train.AdamOptimizer\n"
+        "pack([1])\nNadam(0.1)\n"
+    ),
+    "a guarded name of contrib": Idiom(
+        "try:\n    slower = tf.contrib.opt.AdaMaxOptimizer(0.1)\n"
+        "except AttributeError:\n    slower = None\nassert slower is None\n"
+    ),
     "a branch for Python 2": Idiom(
         "import sys\nif sys.version_info[0] < 3:\n    reload(sys)\n    tf.pack([1])\n"
     ),
@@ -75,6 +86,131 @@ IDIOMS: dict[str, Idiom] = {
             "from tensorflow import placeholder as Input\nv1_train = flow.train\n"
         },
     ),
+    "bare names of a starred TensorFlow": Idiom(
+        "import bare\n",
+        {
+            "bare.py": "from tensorflow import *\n"
+            "x = placeholder(float32, [2])\n"
+            "weights = contrib.layers.xavier_initializer()\n"
+            "with Session() as session:\n"
+            "    session.run(to_float(reduce_sum(x)), {x: [1, 2]})\n"
+        },
+    ),
+    "bare names of a starred TensorFlow, beside its import": Idiom(
+        "import beside\n",
+        {
+            "beside.py": _TF + "from tensorflow import *\n"
+            "from math import *\n"
+            "size = log(2.0) + trunc(tf.get_variable('beside', [1]).shape[0].value)\n"
+            "def total(x):\n    return reduce_sum(div(x, 2.0))\n"
+            "total(tf.placeholder(float32))\n"
+        },
+    ),
+    "a starred TensorFlow in another file": Idiom(
+        "import takes_star, takes_name\n",
+        {
+            "has_star.py": "from tensorflow import *\n"
+            "from tensorflow.contrib.layers import *\n",
+            "takes_star.py": "from has_star import *\n"
+            "l2_regularizer(0.1)\nplaceholder(float32)\n",
+            "takes_name.py": "from has_star import xavier_initializer as init\n"
+            "from has_star import to_float\ninit()\nto_float(1)\n",
+        },
+    ),
+    "stars of stars, in a circle": Idiom(
+        "import below\n",
+        {
+            "below.py": "from level_1a import *\nplaceholder(float32)\nto_float(1)\n",
+            "level_1a.py": "from level_2 import *\nfrom level_1b import *\n",
+            "level_1b.py": "from level_2 import *\nfrom level_1a import *\n",
+            "level_2.py": "from tensorflow import *\nfrom level_1b import *\n",
+        },
+    ),
+    "starred modules of TensorFlow": Idiom(
+        "import star_modules\n",
+        {
+            "star_modules.py": "from tensorflow.train import *\n"
+            "from tensorflow.contrib.rnn import *\n"
+            "from tensorflow.contrib.image import *\n"
+            "from tensorflow.python.ops.array_ops import *\n"
+            "from tensorflow.logging import *\n"
+            "AdamOptimizer(0.1)\nset_verbosity(ERROR)\nplaceholder('float32')\n"
+            "static_rnn(BasicRNNCell(2), [placeholder('float32', [1, 2])],\n"
+            "           dtype='float32')\n"
+        },
+    ),
+    "a starred module that is tried": Idiom(
+        "import tries_star\n",
+        {
+            "tries_star.py": "try:\n    from tensorflow.contrib.rnn import *\n"
+            "except ImportError:\n    from tensorflow.nn.rnn_cell import *\n"
+            + _TF
+            + "BasicRNNCell(2)\ntf.placeholder(tf.float32)\n"
+        },
+    ),
+    "a starred NumPy": Idiom(
+        "import star_numpy\n",
+        {
+            "star_numpy.py": "from tensorflow import *\nfrom numpy import *\n"
+            "from collections import *\n"
+            "zeros([2]).tolist(), product([2]), Mapping\n"
+        },
+    ),
+    "a starred name that is gone": Idiom(
+        "from tensorflow.contrib.image import *\nrotate(tf.zeros([1, 2, 2, 1]), 0.1)\n",
+        runs=False,
+    ),
+    "a starred name of before 1.0": Idiom(
+        "import oldest\n",
+        {"oldest.py": "from tensorflow import *\nmul(1, 2)\n"},
+        runs=False,
+    ),
+    "TensorFlow that a call imports": Idiom(
+        "import loads, loads_in_function\n",
+        {
+            "loads.py": "import importlib\n"
+            "flow = importlib.import_module('tensorflow')\n"
+            "slim = importlib.import_module('tensorflow.contrib.slim')\n"
+            "core = importlib.import_module('.core', 'tensorflow.python.layers')\n"
+            "regularizer = slim.l2_regularizer(0.1)\n"
+            "flow.get_variable('loaded', [1], regularizer=regularizer)\n"
+            "__import__('tensorflow').placeholder('float32'), core.Dense\n",
+            "loads_in_function.py": "from importlib import import_module\n"
+            "def build():\n    flow = import_module('tensorflow')\n"
+            "    try:\n        found = import_module('tensorflow.contrib.image')\n"
+            "    except ImportError:\n        found = None\n"
+            "    return flow.to_float(flow.Session.__name__ and 1)\nbuild()\n",
+        },
+    ),
+    "a module that a call imports": Idiom(
+        "import importlib\nimportlib.import_module('by_call').total(tf.zeros([2]))\n",
+        {
+            "by_call.py": "tf = __import__('tensorflow')\n"
+            "def total(x):\n    return tf.reduce_sum(tf.to_float(x))\n"
+        },
+    ),
+    "names through a module": Idiom(
+        "import shared_names\nimport pack.names\n"
+        "shared_names.flow.get_variable('through', [1])\n"
+        "shared_names.layers.l2_regularizer(0.1)\n"
+        "pack.names.placeholder('float32')\n",
+        {
+            "shared_names.py": "import tensorflow as flow\n"
+            "from tensorflow.contrib import layers\n",
+            "pack/__init__.py": "",
+            "pack/names.py": "from tensorflow import *\n",
+        },
+    ),
+    "a gone name that a call imports": Idiom(
+        "import importlib\n"
+        "importlib.import_module('tensorflow').contrib.image.rotate(1, 2)\n",
+        runs=False,
+    ),
+    "a gone name through a module": Idiom(
+        "import through_gone\nthrough_gone.tf.mul(1, 2)\n",
+        {"through_gone.py": _TF},
+        runs=False,
+    ),
     "a folder in sys.path": Idiom(
         "import os, sys\n"
         "sys.path.insert(0, os.path.join(os.path.dirname(__file__), 'lib'))\n"
@@ -96,6 +232,10 @@ IDIOMS: dict[str, Idiom] = {
         "from tensorflow.python.framework import graph_util\n"
         "graph_util.convert_variables_to_constants\n"
         "from tensorflow.python.ops.control_flow_ops import cond\n"
+        "from tensorflow.python.layers.convolutional import deconv2d\n"
+        "deconv2d(tf.zeros([1, 2, 2, 1]), 1, 2)\n"
+        "from tensorflow.python.ops import variable_scope\n"
+        "variable_scope.variable(1.0)\n"
     ),
     "successors in contrib": Idiom(
         "tf.contrib.util.make_tensor_proto([1.0])\n"
@@ -106,6 +246,36 @@ IDIOMS: dict[str, Idiom] = {
         "from tensorflow.contrib.eager.python import tfe\n"
         "from tensorflow.contrib.staging.python.ops import data_flow_ops\n"
         "tfe.executing_eagerly()\n"
+    ),
+    "imports of what libraries lost, that nothing uses": Idiom(
+        "from json import no_such, loads\nimport numpy.no_such\nloads('1')\n"
+        "import helps\nhelps.one()\n",
+        {
+            "helps.py": "from json import no_such as nothing\n"
+            "from json.decoder import no_such as none\ndef one():\n    return 1\n"
+        },
+    ),
+    "private modules that moved": Idiom(
+        "from tensorflow.python.distribute import all_reduce\n"
+        "from tensorflow.python.training.tracking.base import Trackable\n"
+        "import tensorflow.python.training.distribute as distribute_lib\n"
+        "all_reduce.build_ring_all_reduce, Trackable()\n"
+        "distribute_lib.get_replica_context()\n"
+    ),
+    "a TPU without a name": Idiom(
+        "tf.flags.DEFINE_string('tpu', '', 'a TPU')\n"
+        "Resolver = tf.contrib.cluster_resolver.TPUClusterResolver\n"
+        "tf.contrib.cluster_resolver.TPUClusterResolver('')\n"
+        "def resolver(flags):\n"
+        "    Resolver(tpu=flags.tpu if flags.tpu else '')\n"
+        "resolver(tf.flags.FLAGS(['x']) and tf.flags.FLAGS)\n"
+    ),
+    "Variable of version 2": Idiom(
+        "import tensorflow.contrib.eager as tfe\n"
+        "from tensorflow.contrib.eager import Variable\n"
+        "from tensorflow.compat import v2 as tf2\n"
+        "tfe.Variable(1.0).value().name, Variable(1.0, name='of_v2').handle\n"
+        "assert Variable is tfe.Variable is tf2.Variable\n"
     ),
     "a name of contrib that is gone": Idiom(
         "tf.contrib.image.rotate(tf.zeros([1, 2, 2, 1]), 0.1)\n", runs=False
@@ -126,8 +296,15 @@ IDIOMS: dict[str, Idiom] = {
         "import sys\nif sys.version_info[0] >= 3:\n    tf.mul(1, 2)\n", runs=False
     ),
     "a name of before 1.0": Idiom("tf.mul(1, 2)\n", runs=False),
-    "a name that a library lacks": Idiom("from json import no_such\n", runs=False),
-    "a module that a library lacks": Idiom("import numpy.no_such\n", runs=False),
+    "a name that a library lacks": Idiom(
+        "from json import not_there\nnot_there(1)\n", runs=False
+    ),
+    "a package that is not installed": Idiom(
+        "from other_of_nobody import thing\nthing()\n", runs=False
+    ),
+    "a module that a library lacks": Idiom(
+        "import numpy.not_there\nnumpy.not_there.add(1)\n", runs=False
+    ),
     "both names are gone": Idiom(
         "try:\n    cell = tf.nn.seq2seq\n"
         "except AttributeError:\n    cell = tf.nn.rnn\n",

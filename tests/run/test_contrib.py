@@ -188,6 +188,8 @@ def test_a_private_module_that_estimator_needs_is_there() -> None:
     found = private_modules.find("tensorflow.python.distribute.estimator_training")
     assert callable(found.train_and_evaluate)
     assert private_modules.find("tensorflow.python.util.nest").is_sequence([1])
+    variables = private_modules.find("tensorflow.python.ops.variables")
+    assert variables.VariableV1 is tf.compat.v1.Variable
     exports = private_modules.find("tensorflow.python.util.tf_export")
     assert callable(exports.estimator_export("estimator.Mine"))
 
@@ -226,6 +228,34 @@ def test_names_take_the_arguments_and_have_the_members_of_1_15(outs: list[Any]) 
         assert found == wanted, name
     for name in json.loads(MEMBERS.read_text()):
         assert names["lacking"][name] == LACKING.get(name, ""), name
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"devices": ["/device:GPU:0", "/gpu:1"]}, {"num_gpus": 2}],
+    ids=["devices", "num_gpus"],
+)
+def test_a_mirrored_strategy_over_gpus_that_are_not_there_trains(
+    named: dict[str, Any],
+) -> None:
+    """TensorFlow's own waits for NCCL between them, for ever."""
+    distribute = namespace.root().distribute
+    with tf.Graph().as_default():
+        strategy = distribute.MirroredStrategy(**named)
+        assert strategy.num_replicas_in_sync == 2
+        with strategy.scope():
+            weight = tf.compat.v1.get_variable("w", initializer=1.0)
+
+            def replica() -> Any:
+                optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.25)
+                return optimizer.minimize(weight * 1.0)
+
+            step = strategy.unwrap(strategy.run(replica))
+        config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+        with tf.compat.v1.Session(config=config) as session:
+            session.run(tf.compat.v1.global_variables_initializer())
+            session.run(step)
+            assert session.run(strategy.unwrap(weight)) == (0.5, 0.5)
 
 
 def test_names_of_contrib_that_no_area_of_today_has() -> None:

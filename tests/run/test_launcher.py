@@ -108,6 +108,43 @@ def test_a_summary_hook_without_a_place_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["old.py"]
 
 
+def test_layers_of_a_module_that_only_a_run_can_name(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    (tmp_path / "has_layers.py").write_text(
+        "import tensorflow as tf\n"
+        "def build():\n    return tf.layers.flatten(tf.zeros([1, 2, 3]))\n"
+    )
+    (tmp_path / "old.py").write_text(
+        "import importlib\nimport tensorflow as tf\n"
+        "tf.placeholder('float32')\n"
+        "found = importlib.import_module('_'.join(['has', 'layers']))\n"
+        "print(found.build().shape)\n"
+    )
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "(1, 6)\n"), done.stderr
+
+
+def test_a_tpu_without_a_name_is_this_process(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """As `TPUEstimator` programs ask for the CPU: `--use_tpu=False --tpu=`."""
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\n"
+        "of_contrib = tf.contrib.cluster_resolver.TPUClusterResolver('')\n"
+        "public = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')\n"
+        "config = tf.contrib.tpu.RunConfig(cluster=of_contrib)\n"
+        "print([of_contrib.master(), public.master(), config.master])\n"
+        "try:\n"
+        "    tf.contrib.cluster_resolver.TPUClusterResolver()\n"
+        "except ValueError as error:\n"
+        "    print('TPU' in str(error))\n"
+    )
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["['', '', '']", "True"]
+
+
 @ON_NEWEST
 def test_tests_under_pytest_are_the_program(
     tmp_path: Path, launcher: ForkServer
@@ -208,6 +245,7 @@ BAD = {
     "missing_module": (["-m", "nowhere"], "the module 'nowhere'"),
     "no_module": (["-m"], "no program"),
     "no_python": (["binary.py"], "expected Python source"),
+    "no_notebook": (["text.ipynb"], "expected a notebook: no JSON in line 1, column 1"),
     "syntax": (["syntax.py"], "syntax error in line 1"),
     "python_2": (["python2.py"], "fissix"),
     "standard_input": (["-"], "expected a Python file"),
@@ -227,6 +265,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     (tmp_path / "binary.py").write_bytes(b"\x7fELF\x00\x01\xff")
     (tmp_path / "syntax.py").write_text("x = = 1\n")
     (tmp_path / "python2.py").write_text("print 'hello'\n")
+    (tmp_path / "text.ipynb").write_text("import tensorflow\n")
     (tmp_path / "fine.py").write_text("import tensorflow\n")
     words, message = BAD[case]
     done = launch_fork(launcher, *words, cwd=tmp_path)

@@ -113,19 +113,144 @@ def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
     assert found.name.startswith("old_metrics (tf.to_float in __init__.py:5")
 
 
+@pytest.fixture
+def losing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Installed packages that use names which NumPy lost, and one that is careful."""
+    packages = tmp_path / "site-packages"
+    for name in ("old_gym", "old_gym/tests", "careful", "huge"):
+        (packages / name).mkdir(parents=True)
+        (packages / name / "__init__.py").write_text("")
+    (packages / "old_gym" / "__init__.py").write_text("from old_gym import space\n")
+    (packages / "old_gym" / "space.py").write_text(
+        "import numpy as np\n"
+        "def low(n):\n    return np.zeros(n, np.float), np.product([n])\n"
+    )
+    (packages / "old_gym" / "tests" / "more.py").write_text(
+        "import numpy as np\nnp.alltrue([1])\n"
+    )
+    (packages / "careful" / "__init__.py").write_text(
+        "import numpy as np\n"
+        "try:\n    product = np.product\nexcept AttributeError:\n"
+        "    product = np.prod\n"
+        "big = np.float_info = 'np.float'  # np.int\n"
+        "if hasattr(np, 'int'):\n    np.int(3)\n"
+    )
+    for number in range(401):
+        (packages / "huge" / f"m{number}.py").write_text("import numpy\nnumpy.float\n")
+    (packages / "one_file.py").write_text("import numpy\nx = numpy.asscalar\n")
+    (tmp_path / "main.py").write_text(
+        "import tensorflow as tf\nimport os, careful, huge, one_file, old_gym\n"
+        "print(tf.Session, old_gym.space.low(2)[1], one_file.x)\n"
+    )
+    monkeypatch.syspath_prepend(str(packages))
+    return tmp_path
+
+
+def test_lost_names_in_installed_packages_are_noted(losing: Path) -> None:
+    found = diagnosis.diagnose([losing / "main.py"], "2.21")
+    noted = [one for one in found.found if one.code == "LIBRARY_LOSS"]
+    assert [(one.name, one.line) for one in noted] == [
+        ("old_gym (numpy.float in space.py:3, and 1 more)", 2),
+        ("one_file (numpy.asscalar in one_file.py:2)", 2),
+    ]
+    assert all(one.run and not one.person and not one.migrate for one in noted)
+    assert found.left == 0
+
+
+@ON_NEWEST
+@pytest.mark.slow
+def test_a_package_with_lost_names_runs(losing: Path, launcher: ForkServer) -> None:
+    path = f"{losing / 'site-packages'}:{ROOT}"
+    done = launch_fork(launcher, "main.py", cwd=losing, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_packages_that_star_each_other_lack_what_none_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "round_a.py").write_text(
+        "from round_b import *\nfrom round_a import *\n"
+    )
+    (packages / "round_b.py").write_text("from round_a import *\nthere = 3\n")
+    monkeypatch.syspath_prepend(str(packages))
+    main = tmp_path / "main.py"
+    main.write_text("from round_a import there, missing\nprint(there, missing)\n")
+    found = diagnosis.diagnose([main], "2.21").found
+    assert [one.name for one in found] == ["round_a.missing"]
+
+
 def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "main.py").write_text(
         "import os, own, json\n"
         "import horovod_of_nobody.tensorflow as hvd\n"
+        "import unused_of_nobody as unused_one\n"
         "try:\n    import better_json as json\nexcept ImportError:\n    pass\n"
+        "if __name__ == '__main__':\n    hvd.init()\n"
     )
     found = diagnosis.diagnose([tmp_path / "main.py"], "2.21")
     assert found.absent == ("horovod_of_nobody",)
     text = diagnosis.as_text(found)
     assert "imports horovod_of_nobody, which is not installed" in text
-    verdict = "Nothing is missing, once horovod_of_nobody can be imported."
+    verdict = "Nothing needs manual work, once horovod_of_nobody can be imported"
     assert text.startswith(verdict)
+    assert [one.name for one in found.found] == ["unused_of_nobody"]
+
+
+@ON_NEWEST
+def test_an_old_library_finds_what_scipy_and_pillow_lost(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    packages = tmp_path / "site-packages"
+    for name, text in {
+        "scipy/__init__.py": "",  # of today: without `misc`
+        "old_pictures/__init__.py": "from old_pictures.files import read, write\n",
+        "old_pictures/files.py": "import tensorflow as tf\n"
+        "from scipy.misc import imread, imsave\n"
+        "from PIL import ImageFont\n"
+        "float32 = tf.placeholder('float32').dtype.name\n"
+        "def read(file):\n    return imread(file).shape, float32\n"
+        "def write(file, picture):\n    imsave(file, picture)\n"
+        "def width(text):\n"
+        "    load = getattr(ImageFont, 'load_default_imagefont', None)\n"
+        "    font = (load or ImageFont.load_default)()\n"
+        "    return font.getsize(text)[0]\n",
+    }.items():
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_text(text)
+    (tmp_path / "main.py").write_text(
+        "import numpy as np\nimport old_pictures\n"
+        "from old_pictures.files import width\n"
+        "import tensorflow as tf\ntf.placeholder('float32')\n"
+        "old_pictures.write('a.png', np.zeros([4, 6, 3], np.uint8))\n"
+        "print(old_pictures.read('a.png'), width('Hello'))\n"
+    )
+    path = f"{packages}:{ROOT}"
+    done = launch_fork(launcher, "main.py", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "((4, 6, 3), 'float32') 30\n"
+
+
+def test_what_is_not_installed_and_not_used_is_left_out(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    (tmp_path / "main.py").write_text(
+        "import package_of_nobody.parts, own\nprint(own.one())\n"
+        "import os, sys\nsys.path.append(os.path.join(*['more', 'folder']))\n"
+        "import added_at_run_time\n"
+    )
+    (tmp_path / "more" / "folder").mkdir(parents=True)
+    (tmp_path / "more" / "folder" / "added_at_run_time.py").write_text("print(2)\n")
+    (tmp_path / "own.py").write_text(
+        "from other_of_nobody import thing\ndef one():\n    return 1\n"
+    )
+    done = launch_fork(launcher, "main.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1\n2\n"), done.stderr
+    told = "main.py:1: package_of_nobody is not installed, and nothing uses it"
+    assert told in done.stderr
+    assert "other_of_nobody is not installed" in done.stderr
 
 
 @ON_NEWEST

@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import re
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -60,6 +61,7 @@ def test_modules_that_a_library_lost_come_back(
         assert inspect.getargspec is not None  # type: ignore[attr-defined]
         # `numpy` warns of names that it has lost, and so has no type for them.
         assert vars(np)["float"] is float and vars(np)["NINF"] == -np.inf
+        assert vars(np)["sctypes"]["float"][1] is np.float32
     finally:
         for name in set(sys.modules) - before:
             if name.startswith(("scipy", "sklearn")):
@@ -145,6 +147,41 @@ def test_lost_functions_of_numpy_act_as_before() -> None:
         "[False, True, True, False]",
         "4.0 [[1], [2]]",
     ]
+
+
+def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
+    """A test of TensorFlow 1, and of what Python called its assertions then."""
+    (tmp_path / "old_test.py").write_text(
+        "import tensorflow as tf\n\n\n"
+        "class OldTest(tf.test.TestCase):\n"
+        "    def test_old_names(self):\n"
+        "        self.assertEquals(1, 1)\n"
+        "        self.assertNotEquals(1, 2)\n"
+        "        self.assertAlmostEquals(0.1 + 0.2, 0.3)\n"
+        "        self.assertNotAlmostEquals(0.1, 0.3)\n"
+        "        self.assertItemsEqual([1, 2], [2, 1])\n"
+        "        self.assertRegexpMatches('one', 'n')\n"
+        "        self.assertNotRegexpMatches('one', 'x')\n"
+        "        self.assert_(True)\n"
+        "        self.failUnless(True)\n"
+        "        self.failIf(False)\n"
+        "        with self.assertRaisesRegexp(ValueError, 'literal'):\n"
+        "            int('x')\n"
+        "        with self.assertRaises(AssertionError):\n"
+        "            self.assertEquals(1, 2)\n\n\n"
+        "if __name__ == '__main__':\n    tf.test.main()\n"
+    )
+    words = [sys.executable, "-m", "hookbridge", "run", "old_test.py"]
+    ended = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "OK" in ended.stderr
+
+
+def test_each_old_assertion_names_that_of_today() -> None:
+    for old, new in lost_names._OF_TESTS.items():
+        assert removed()[f"unittest.TestCase.{old}"].hint == f"`{new}`"
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:

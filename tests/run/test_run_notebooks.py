@@ -13,7 +13,9 @@ from fork_server import ForkServer
 from launching import launch_fork
 
 from hookbridge import errors
+from hookbridge.cli import main
 from hookbridge.old_programs.reading.notebooks import Cell, parse
+from hookbridge.old_programs.reading.programs import read_program
 from hookbridge.old_programs.run import notebook_cells
 from hookbridge.old_programs.scanning import diagnosis
 
@@ -29,6 +31,45 @@ for source in json.loads(open("cells.json").read()):
     if error is not None:
         sys.exit(f"{type(error).__name__}: {error}")
 """
+CODE = {"cell_type": "code", "metadata": {}, "source": "import tensorflow"}
+# What is in a file, and what is said of it.
+BAD: dict[str, tuple[Any, str]] = {
+    "nothing": (b"", "no JSON in line 1, column 1 (Expecting value)"),
+    "text": (b"import tensorflow as tf\n", "no JSON in line 1, column 1"),
+    "a half": (b'{"cells": [', "no JSON in line 1, column 12"),
+    "a byte order mark": (b"\xef\xbb\xbf{}", "no JSON in line 1, column 1"),
+    "UTF-16": ('{"cells": []}'.encode("utf-16"), "not text in its encoding (utf-8)"),
+    "a deep list": (b"[" * 100_000, "its JSON is nested too deeply"),
+    "a list": ([], "it has no list `cells`"),
+    "no cells": ({"worksheets": []}, "it has no list `cells`"),
+    "cells": ({"cells": {}}, "it has no list `cells`"),
+    "a cell": ({"cells": [CODE, None]}, "its cell 2 is None, and not an object"),
+    "a source": ({"cells": [{**CODE, "source": 3}]}, "source of its cell 1 is no text"),
+    "metadata of a cell": (
+        {"cells": [{**CODE, "metadata": "x"}]},
+        "`metadata` of its cell 1 is 'x', and not an object",
+    ),
+    "tags": (
+        {"cells": [{**CODE, "metadata": {"tags": 3}}]},
+        "`tags` of its cell 1 is 3, and not a list",
+    ),
+    "metadata": (
+        {"cells": [], "metadata": [1]},
+        "`metadata` of the document is [1], and not an object",
+    ),
+    "a kernel": (
+        {"cells": [], "metadata": {"kernelspec": "python3"}},
+        "`kernelspec` of its metadata is 'python3', and not an object",
+    ),
+    "a language": (
+        {"cells": [], "metadata": {"language_info": ["python"]}},
+        "`language_info` of its metadata is ['python'], and not an object",
+    ),
+    "R": (
+        {"cells": [], "metadata": {"language_info": {"name": "R"}}},
+        "a notebook of R, not of Python",
+    ),
+}
 LATE = ["import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')"]
 LATE += ["%load_ext hookbridge"]
 
@@ -158,7 +199,7 @@ def test_without_ipython_magics_are_refused_and_the_rest_runs(
     notebook_cells.check(parse(plain.read_text()), "b.ipynb")
     assert diagnosis.diagnose([plain], "2.21").absent == ()
     main = types.ModuleType("main")
-    shell = notebook_cells.PlainShell(main, "b.ipynb", old=None)
+    shell = notebook_cells.PlainShell(main, "b.ipynb", targets_tf1=None)
     assert shell.run(Cell(1, "def f(a): return 1 / a\nf(4)", False)) is None
     assert capsys.readouterr().out == "0.25\n"
     error = shell.run(Cell(2, "f(0)", False))
@@ -202,3 +243,30 @@ def test_load_ext_makes_the_world_of_tensorflow_1(
         "or Keras. Put it there, restart the kernel and run the cells from the first "
         "one on."
     )
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_file_that_is_no_notebook_is_said_to_be_none(
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each command says the same of it."""
+    monkeypatch.chdir(tmp_path)
+    content, reason = BAD[case]
+    as_bytes = content if isinstance(content, bytes) else json.dumps(content).encode()
+    Path("a.ipynb").write_bytes(as_bytes)
+    for words in ("doctor", "migrate scan --check", "migrate rewrite"):
+        assert main([*words.split(), "a.ipynb"]) == 1
+        assert reason in capsys.readouterr().out
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        read_program(["a.ipynb"], [])
+    assert str(caught.value).startswith("Received the program 'a.ipynb'; expected a n")
+    assert reason in str(caught.value)
+
+
+def test_a_cell_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.ipynb", "x = 1", "x = '\ud800'")
+    with pytest.raises(errors.InvalidArgumentError, match="its cell 3 has a"):
+        notebook_cells.check(parse(path.read_text()), "a.ipynb")

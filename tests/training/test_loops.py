@@ -183,7 +183,9 @@ def test_the_listing_runs_as_it_stands(
         assert rates == [0.01] * 12 + [0.001] * 18
     else:
         assert run.results["global_step"] < EPOCHS * 9
-        assert set(rates) == {0.01, 0.001}
+        # A worker that is faster may end its data, and the job, before the chief is
+        # as far as the step from which the rate is lower.
+        assert set(rates) == {0.01 if v < 12 else 0.001 for v in versions}
 
 
 @pytest.mark.slow

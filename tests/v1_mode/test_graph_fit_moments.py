@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import importlib
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
-from moment_hosts import EPOCHS, LAST, LENGTH, Ending, fit, left_by
+import tensorflow as tf
+from moment_hosts import EPOCHS, LAST, LENGTH, Ending, Left, fit, left_by, setter
+from moment_rows import ENDS, ending, expected
 
-ENDINGS = [
-    Ending("hook", LENGTH + 2, 3),
-    Ending("hook", 2 * LENGTH, 3, False),
-    Ending("later hook", 2 * LENGTH + 1, LENGTH),
-    Ending("sigterm", LENGTH + 1, 2),
-    Ending("error", LENGTH + 3, 2, False),
-    Ending("callback", LENGTH + 2, 1),
-]
+ENDINGS = [ending(*end, number) for number, end in enumerate(ENDS)]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_that_ended_goes_on(keras2: Any, ending: Ending) -> None:
-    whole = left_by(keras2, "graph", fit, [LAST])
-    assert (whole.begins, whole.ends) == (list(range(EPOCHS)), EPOCHS)
-    assert left_by(keras2, "graph", fit, [ending, LAST]) == whole
+@functools.cache
+def whole(keras: str) -> Left:
+    """What one undisturbed run leaves."""
+    return left_by(importlib.import_module(keras), "graph", fit, [LAST])
+
+
+@pytest.mark.parametrize("end", ENDINGS, ids=str)
+def test_a_run_that_ended_goes_on(keras2: Any, end: Ending) -> None:
+    one = whole(keras2.__name__)
+    assert (one.begins, one.ends) == (list(range(EPOCHS)), EPOCHS)
+    assert left_by(keras2, "graph", fit, [end, LAST]) == expected(one, "fit", end)
+
+
+def test_an_error_that_outlives_its_session(
+    keras2: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who keeps the error of a `fit` and clears the session gets no further one."""
+    unraisable: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", unraisable.append)
+    ending = Ending("error", LENGTH + 2, 2)
+    with pytest.raises(RuntimeError) as caught:
+        fit(keras2, "graph", setter(keras2), str(tmp_path), ending)
+    keras2.backend.clear_session()
+    caught.value.__traceback__ = None
+    del caught
+    gc.collect()
+    assert unraisable == []
+    fit(keras2, "graph", setter(keras2), str(tmp_path), LAST)
+
+
+def test_an_error_that_is_collected_while_an_op_is_made(
+    keras2: Any, tmp_path: Path
+) -> None:
+    """TensorFlow has a lock then, for which a run of the session would wait."""
+    ending = Ending("error", LENGTH + 2, 2)
+    gc.disable()
+    try:
+        with pytest.raises(RuntimeError) as caught:
+            fit(keras2, "graph", setter(keras2), str(tmp_path), ending)
+        circle: list[Any] = [caught]
+        circle.append(circle)
+        del caught, circle
+        graph = tf.compat.v1.get_default_graph()
+
+        def collect() -> None:
+            with graph._mutation_lock():  # as `Graph._create_op_internal`
+                gc.collect()
+
+        thread = threading.Thread(target=collect, daemon=True)
+        thread.start()
+        thread.join(30)
+    finally:
+        gc.enable()
+    assert not thread.is_alive()

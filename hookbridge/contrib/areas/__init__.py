@@ -2,6 +2,6 @@
 
 Reading order: `learn` and `run_config`, `estimators`, `hparams`, then one file for each
 other area: `strategies`, `lookup`, `datasets`, `cells`, `fused_cells`, `projections`,
-`sequences`, `embeddings`, `predictor`, `profiling`, `optimizers`, `mnist`, and the room
-`seq2seq`.
+`sequences`, `embeddings`, `vocabularies`, `predictor`, `profiling`, `optimizers`,
+`mnist`, and the room `seq2seq`.
 """

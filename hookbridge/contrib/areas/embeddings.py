@@ -44,6 +44,32 @@ def embed_sequence(
         return result
 
 
+def rnn_decoder(
+    decoder_inputs: list[Any],
+    initial_state: Any,
+    cell: Any,
+    loop_function: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`tf.contrib.legacy_seq2seq.rnn_decoder`: the outputs of all steps, and the state.
+
+    From the second step on `loop_function`, if there is one, makes the input of the
+    output before.
+    """
+    outputs: list[Any] = []
+    state = initial_state
+    with tf.compat.v1.variable_scope(scope or "rnn_decoder") as own:
+        for number, given in enumerate(decoder_inputs):
+            if number and loop_function is not None:
+                with tf.compat.v1.variable_scope("loop_function", reuse=True):
+                    given = loop_function(outputs[-1], number)
+            if number:
+                own.reuse_variables()
+            output, state = cell(given, state)
+            outputs.append(output)
+    return outputs, state
+
+
 def sequence_loss_by_example(
     logits: list[Any],
     targets: list[Any],

@@ -17,11 +17,27 @@ def MirroredStrategy(
     auto_shard_dataset: bool = False,
     cross_tower_ops: Any = None,
 ) -> Any:
-    """`tf.contrib.distribute.MirroredStrategy`."""
+    """`tf.contrib.distribute.MirroredStrategy`.
+
+    A program may name GPUs that the machine lacks: an Estimator's session places their
+    operations on the CPU. TensorFlow 1 reduced to one device then. TensorFlow 2 waits
+    for NCCL between these GPUs, in the first training step, for ever.
+    """
     number = num_gpus_per_worker if num_gpus is None else num_gpus
     if devices is None and number is not None:
         devices = [f"/gpu:{n}" for n in range(number)] or ["/cpu:0"]
-    return _V1.MirroredStrategy(devices, cross_device_ops or cross_tower_ops)
+    reduction = cross_device_ops or cross_tower_ops
+    if reduction is None and any(map(_lacks, devices or ())):
+        reduction = _V1.ReductionToOneDevice()
+    return _V1.MirroredStrategy(devices, reduction)
+
+
+def _lacks(device: str) -> bool:
+    """Whether `device` is a GPU of this process that this process does not have."""
+    spec = tf.DeviceSpec.from_string(device)
+    if spec.device_type != "GPU" or spec.job not in (None, "localhost"):
+        return False
+    return (spec.device_index or 0) >= len(tf.config.list_logical_devices("GPU"))
 
 
 def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:

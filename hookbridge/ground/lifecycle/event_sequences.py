@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import get_args
 
 from hookbridge import errors
+from hookbridge.ground.arguments import choice
 from hookbridge.ground.lifecycle.events import (
     Delivery,
     Ending,
     Guest,
     Host,
     Mode,
-    check_choice,
 )
 
 
@@ -56,10 +57,10 @@ def expected_events(
     Raises:
       errors.InvalidArgumentError: an argument has a value not listed here.
     """
-    check_choice("guest", guest, Guest)
-    check_choice("host", host, Host)
-    check_choice("ending", ending, Ending)
-    check_choice("mode", mode, Mode)
+    choice("guest", guest, get_args(Guest))
+    choice("host", host, get_args(Host))
+    choice("ending", ending, get_args(Ending))
+    choice("mode", mode, get_args(Mode))
     for name, value, least in (
         ("steps", steps, 0),
         ("first_step", first_step, 0),

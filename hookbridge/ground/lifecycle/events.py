@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-from hookbridge import errors
-from hookbridge.ground.arguments import shown
+from hookbridge.ground.arguments import choice
 
 Guest = Literal["hook", "callback"]
 Host = Literal["session", "fit"]
@@ -248,14 +247,5 @@ def events_of(guest: Guest) -> tuple[Event, ...]:
     Raises:
       errors.InvalidArgumentError: `guest` is neither.
     """
-    check_choice("guest", guest, Guest)
+    choice("guest", guest, get_args(Guest))
     return HOOK_EVENTS if guest == "hook" else CALLBACK_EVENTS
-
-
-def check_choice(name: str, value: str, choices: Any) -> None:
-    """Refuses a value that is not among those of a `Literal`."""
-    if value not in get_args(choices):
-        raise errors.InvalidArgumentError(
-            f"Received `{name}={shown(value)}`; expected one of "
-            f"{', '.join(get_args(choices))}."
-        )

@@ -8,13 +8,16 @@ from typing import Any
 from hookbridge.ground.lifecycle.events import Guest, events_of
 from hookbridge.ground.protocols import Callback
 
+# Mode -> the methods for its batches; Keras's `train` has an older name for each.
 BATCH_EVENTS = {
-    mode: tuple(
-        f"on_{name}batch_{edge}"
-        for name in ((f"{mode}_", "") if mode == "train" else (f"{mode}_",))
-        for edge in ("begin", "end")
-    )
-    for mode in ("train", "test", "predict")
+    "train": (
+        "on_train_batch_begin",
+        "on_train_batch_end",
+        "on_batch_begin",
+        "on_batch_end",
+    ),
+    "test": ("on_test_batch_begin", "on_test_batch_end"),
+    "predict": ("on_predict_batch_begin", "on_predict_batch_end"),
 }
 _MODES = {event: mode for mode, events in BATCH_EVENTS.items() for event in events}
 _BASES = ("SessionRunHook", "Callback")
@@ -29,8 +32,8 @@ def overridden(
 ) -> tuple[str, ...]:
     """The events whose method does something in this guest.
 
-    `set_model` and `set_params` always count. A batch method counts if Keras calls
-    it, see `called_for`.
+    `set_model` and `set_params` count also where a callback does not override them. A
+    batch method counts if Keras calls it, see `called_for`.
 
     Args:
       guest: a hook or callback.

@@ -8,14 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground.arguments import shown, string_mapping
-from hookbridge.insight.reference.differences import (
-    LAYERS,
-    Layer,
-    Measure,
-    Pairing,
-    status,
-)
+from hookbridge.ground.arguments import amount, string_mapping
+from hookbridge.insight.reference.differences import Pairing
+from hookbridge.insight.reference.measures import LAYERS, Layer, Measure, status
 from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.reference.suspects import suspects_of
 from hookbridge.insight.reference.variable_matching import Matching
@@ -133,12 +128,8 @@ def compare(
                 "steps; expected at least one. Its training ended before that."
             )
     chosen = string_mapping("names", names)
-    if tolerance is not None and not (
-        isinstance(tolerance, (int, float)) and 0 < tolerance < math.inf
-    ):
-        raise errors.InvalidArgumentError(
-            f"Received `tolerance={shown(tolerance)}`; expected a number above 0."
-        )
+    if tolerance is not None:
+        amount("tolerance", tolerance)
     pairing = Pairing(ours, theirs, chosen, tolerance)
     layers = [
         Layer(name, measures, "" if measures else pairing.why_not(name))
@@ -162,7 +153,8 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
     same = (m for layer in layers for m in layer.measures if m.name == first.name)
     before = [m for m in same if m.layer == first.layer and m.step == first.step - 1]
     grows = any(m.difference > 0.1 * m.tolerance for m in before)
-    return DRIFT if grows and first.layer not in ("data",) else first.layer
+    grows = grows and math.isfinite(first.difference)
+    return DRIFT if grows and first.layer != "data" else first.layer
 
 
 def described(measure: Measure) -> str:

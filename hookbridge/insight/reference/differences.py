@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from hookbridge.insight.reference.recording_files import RecordedStep, Recording, norm
+from hookbridge.insight.reference.array_norms import wide
+from hookbridge.insight.reference.measures import (
+    LAYERS,
+    Measure,
+    apart,
+    beyond_rounding,
+    distance,
+    finite,
+    gap,
+    norm_of_finite,
+    relative,
+)
+from hookbridge.insight.reference.recording_files import (
+    RecordedStep,
+    Recording,
+    as_number,
+)
 from hookbridge.insight.reference.variable_matching import Matching, match
 
-# The layers in the order in which causes come, and the tolerance of each in the first
-# step, as a multiple of the loss's.
-LAYERS = {
-    "data": 0.05,
-    "initial weights": 0.05,
-    "forward": 1.0,
-    "gradients": 20.0,
-    "update": 80.0,
-    "state": 80.0,
-}
 # What may differ of the first loss, in units of the last place of the numbers' type.
 _UNITS = 200
 # A gradient that is this part of all gradients, or less, is nothing but rounding; so is
@@ -32,47 +37,6 @@ _OF_SEVERAL = 5.0
 
 # Names of TF1's settings in Keras.
 _IN_KERAS = {"beta1": "beta_1", "beta2": "beta_2", "decay": "rho"}
-
-
-class Measure(NamedTuple):
-    """One difference: which layer, step and variable, and how large it may be.
-
-    `difference` is relative to what is compared, see docs/reference-runs.md.
-    """
-
-    layer: str
-    step: int
-    name: str
-    difference: float
-    tolerance: float
-
-    @property
-    def differs(self) -> bool:
-        """Whether it is more than rounding."""
-        return not self.difference <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Layer:
-    """One layer of a comparison: what was measured, and the first that differs."""
-
-    name: str
-    measures: list[Measure]
-    why_not: str  # why nothing was measured
-
-    @property
-    def first(self) -> Measure | None:
-        """Of the first step with a difference, the one that is farthest off."""
-        found = [m for m in self.measures if m.differs]
-        steps = [m for m in found if m.step == found[0].step]
-        return max(steps, key=lambda m: m.difference / m.tolerance) if found else None
-
-
-def status(layer: Layer) -> str:
-    """What became of a layer: "same", "differs from step N" or "not compared"."""
-    if not layer.measures:
-        return "not compared"
-    return f"differs from step {layer.first.step}" if layer.first else "same"
 
 
 class Pairing:
@@ -106,10 +70,19 @@ class Pairing:
         self.noisy: frozenset[str] = self._noise()
 
     def _noise(self) -> frozenset[str]:
-        """Weights whose first gradient is rounding: what Adam makes of it is chance."""
-        norms = self.ours.steps[0].line["gradient_norms"]
-        whole = math.hypot(*(value or 0.0 for value in norms.values()))
-        return frozenset(n for n, v in norms.items() if v and v <= _NOISE * whole)
+        """Weights whose first gradient is rounding: what Adam makes of it is chance.
+
+        The reference tells it, or the port where the reference has no gradients.
+        """
+        own = {name: name for name in self.variables.pairs}
+        of_port = {other: name for name, other in self.variables.pairs.items()}
+        for recording, names in ((self.ours, own), (self.theirs, of_port)):
+            norms = recording.steps[0].line["gradient_norms"]
+            if norms:
+                whole = math.hypot(*map(finite, norms.values()))
+                small = (n for n, v in norms.items() if v and v <= _NOISE * whole)
+                return frozenset(names[n] for n in small if n in names)
+        return frozenset()
 
     def _clear_of(self, name: str) -> Any:
         """Which elements of a weight have a gradient that is more than rounding."""
@@ -118,7 +91,8 @@ class Pairing:
             gradient = recording.steps[0].arrays("gradients").get(key)
             if gradient is not None and gradient.size:
                 size = np.abs(gradient)
-                return size > _NOISY_ELEMENT * size.max()
+                least = _NOISY_ELEMENT * size[np.isfinite(size)].max(initial=0.0)
+                return (size > least) | ~np.isfinite(size)
         return None
 
     def tolerance(self, layer: str, step: int) -> float:
@@ -138,7 +112,7 @@ class Pairing:
         for name, other in self.variables.pairs.items():
             if self.ours.variables[name]["kind"] != "counter":
                 a, b = self._initial[0][name], self._initial[1][other]
-                yield self._measure("initial weights", 1, name, _apart(a, b))
+                yield self._measure("initial weights", 1, name, distance(a, b))
         # The number of an epsilon depends on where it is added.
         for name, a, b in self.settings():
             if name != "epsilon":
@@ -155,7 +129,7 @@ class Pairing:
     def _exact(self, name: str, step: int, a: float, b: float) -> Measure:
         """A number of the optimizer, which is the same without rounding."""
         exact = self._loss_tolerance * LAYERS["initial weights"]
-        return Measure("update", step, name, _part(a, b, abs(a)), exact)
+        return Measure("update", step, name, relative(a, b, abs(a)), exact)
 
     def settings(self) -> Iterator[tuple[str, float, float]]:
         """The numbers that the optimizers of both are set to."""
@@ -166,7 +140,7 @@ class Pairing:
         mine, others = ours.arrays("batch"), theirs.arrays("batch")
         for name, other in self.batch.pairs.items():
             if name in mine and other in others:
-                difference = _apart(mine[name], others[other])
+                difference = distance(mine[name], others[other])
                 yield self._measure("data", ours.number, name, difference)
 
     def _forward(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
@@ -174,22 +148,22 @@ class Pairing:
         if mine is None or other is None:
             return
         # A loss that has become small is compared as a part of the first one.
-        size = max(abs(mine), 0.01 * abs(self.ours.steps[0].loss or 0.0))
-        yield self._measure("forward", ours.number, "loss", _part(mine, other, size))
+        size = max(abs(finite(mine)), 0.01 * abs(finite(self.ours.steps[0].loss)))
+        yield self._measure("forward", ours.number, "loss", relative(mine, other, size))
 
     def _gradients(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
         """How far the gradients of a step are apart, by whole arrays or by norms."""
         mine, other = ours.line["gradient_norms"], theirs.line["gradient_norms"]
         whole = [ours.arrays("gradients"), theirs.arrays("gradients")]
-        floor = 1e-3 * math.hypot(*(value or 0.0 for value in mine.values()))
+        floor = 1e-3 * math.hypot(*map(finite, mine.values()))
         for name, partner in self.variables.pairs.items():
             if name not in mine or partner not in other:
                 continue
-            a, b = _nan(mine[name]), _nan(other[partner])
+            a, b = mine[name], other[partner]
             if name in whole[0] and partner in whole[1]:
-                difference = _apart(whole[0][name], whole[1][partner], floor)
+                difference = distance(whole[0][name], whole[1][partner], floor)
             else:
-                difference = _part(a, b, max(a, floor))
+                difference = relative(a, b, max(finite(a), floor))
             yield self._measure("gradients", ours.number, name, difference)
 
     def _moves(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
@@ -199,9 +173,9 @@ class Pairing:
         averages take over from weights that move by chance.
         """
         step = ours.number
-        rates = ours.learning_rate, theirs.learning_rate
-        if None not in rates:
-            yield self._exact("learning_rate", step, *map(_nan, rates))
+        rate, other_rate = ours.learning_rate, theirs.learning_rate
+        if rate is not None and other_rate is not None:
+            yield self._exact("learning_rate", step, rate, other_rate)
         moved = [self._moved(place, each) for place, each in enumerate((ours, theirs))]
         mine, other = ours.line["change_norms"], theirs.line["change_norms"]
         chance = 0.0
@@ -209,33 +183,38 @@ class Pairing:
             kind = self.ours.variables[name]["kind"]
             if name not in mine or partner not in other:
                 continue
-            a, b = _nan(mine[name]), _nan(other[partner])
+            a, b = mine[name], other[partner]
             if name in self.noisy:
-                chance += step * (a + b)
+                chance += step * (finite(a) + finite(b))
                 continue
-            rounding = 4 * self._unit * _nan(ours.line["norms"][name])
+            rounding = 4 * self._unit * finite(ours.line["norms"][name])
             if kind == "state":
                 rounding += chance
             layer = "update" if kind == "weight" else "state"
-            yield self._measure(layer, step, name, _beyond(abs(a - b), a, rounding))
+            yield self._measure(
+                layer, step, name, beyond_rounding(gap(a, b), a, rounding)
+            )
             if name in moved[0] and partner in moved[1]:
-                whole = moved[0][name], moved[1][partner]
-                if kind == "weight" and whole[0].shape == whole[1].shape:
-                    clear = self._clear_of(name)
-                    whole = whole if clear is None else tuple(w[clear] for w in whole)
-                size = norm(whole[0])
-                apart = _beyond(size * _apart(*whole), size, rounding)
-                if step > 1:
-                    apart /= _OF_SEVERAL
-                yield self._measure(layer, step, name, apart)
+                far = self._far(name, moved[0][name], moved[1][partner], rounding)
+                far = far / _OF_SEVERAL if step > 1 else far
+                yield self._measure(layer, step, name, far)
+
+    def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:
+        """How far two moves of a whole variable are apart, beyond rounding."""
+        is_weight = self.ours.variables[name]["kind"] == "weight"
+        clear = self._clear_of(name) if is_weight and a.shape == b.shape else None
+        if clear is not None:
+            a, b = a[clear], b[clear]
+        return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)
 
     def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
         """The whole variables after a step, less what they were at the begin."""
         initial = self._initial[place]
-        return {
-            name: np.subtract(value, initial[name], dtype=np.float64)
-            for name, value in step.arrays("variables").items()
-        }
+        with np.errstate(invalid="ignore"):
+            return {
+                name: wide(value) - wide(initial[name])
+                for name, value in step.arrays("variables").items()
+            }
 
     def why_not(self, layer: str) -> str:
         """Why nothing of a layer could be compared."""
@@ -295,10 +274,11 @@ def _settings(recording: Recording) -> dict[str, float]:
     if len(found) != 1:
         return {}
     is_old = str(found[0].get("class")).endswith("Optimizer")
+    numbers = {name: as_number(value) for name, value in found[0].items()}
     return {
-        _IN_KERAS.get(name, name) if is_old else name: float(value)
-        for name, value in found[0].items()
-        if isinstance(value, (int, float))
+        _IN_KERAS.get(name, name) if is_old else name: value
+        for name, value in numbers.items()
+        if value is not None
     }
 
 
@@ -306,33 +286,3 @@ def _batch_shapes(recording: Recording) -> dict[str, tuple[int, ...]]:
     """The shapes of the first batch."""
     batch = recording.steps[0].line["batch"]
     return {name: tuple(shape) for name, (shape, _) in batch.items()}
-
-
-def _apart(a: Any, b: Any, floor: float = 0.0) -> float:
-    """How far one array is from another, as a part of the first one's norm."""
-    if a.shape != b.shape:
-        return math.inf
-    if a.dtype.kind in "SU" or b.dtype.kind in "SU":
-        return 0.0 if a.tolist() == b.tolist() else math.inf
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if np.array_equal(a, b, equal_nan=True):
-        return 0.0
-    size = max(norm(a), floor)
-    return norm(a - b) / size if size else math.inf
-
-
-def _beyond(apart: float, size: float, rounding: float) -> float:
-    """What of a difference is more than rounding, as a part of a size."""
-    apart = apart if math.isnan(apart) else max(0.0, apart - rounding)
-    return apart / size if size else (math.inf if apart else 0.0)
-
-
-def _part(a: float, b: float, size: float) -> float:
-    """A difference of numbers as a part of a size; two that are NaN are equal."""
-    if a == b or (math.isnan(a) and math.isnan(b)):
-        return 0.0
-    return abs(a - b) / size if size else math.inf
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -12,13 +12,13 @@ from hookbridge.adapters.session_graph import graph_ops
 Parts = list[Any]
 # Scopes of what computes gradients.
 _GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
-# Ops by which optimizers without an op of their own for rows change a variable.
+# Ops by which optimizers without an op of their own change a variable.
 _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp)?$")
 
 
 def applied(ops: Iterable[Any]) -> dict[str, Parts]:
     """Variable -> the gradient that its update op gets."""
-    pairs = (_of_apply(op) for op in ops if graph_ops.is_apply(op))
+    pairs = (_gradient_of_apply(op) for op in ops if graph_ops.is_apply(op))
     return {name: parts for name, parts in pairs if parts}
 
 
@@ -27,20 +27,21 @@ def computed(
 ) -> dict[str, Parts]:
     """Variable -> its gradient before clipping, also where no update op gets it."""
     found = {
-        name: (rows and _added_up(values.op)) or [_computed(values, values), *rows]
+        name: (rows and _rows_before_adding(values.op))
+        or [_gradient_behind(values, values), *rows]
         for name, (values, *rows) in got.items()
     }
     handles = {graph_ops.handle_op(v): v.op.name for v in trainable}
     for op in ops:
         name = handles.get(graph_ops.source_op(op.inputs[0])) if op.inputs else None
         if name is not None and name not in found and _CHANGES.match(op.type):
-            parts = _of_rows(op)
+            parts = _gradient_of_change(op)
             if parts:
                 found[name] = parts
     return found
 
 
-def _of_apply(op: Any) -> tuple[str, Parts]:
+def _gradient_of_apply(op: Any) -> tuple[str, Parts]:
     arguments = {
         argument.name: tensor
         for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=False)
@@ -51,19 +52,21 @@ def _of_apply(op: Any) -> tuple[str, Parts]:
     return graph_ops.source_op(op.inputs[0]).name, parts
 
 
-def _of_rows(change: Any) -> Parts:
-    """The rows behind a change of a variable by Adam, or by plain gradient descent.
+def _gradient_of_change(change: Any) -> Parts:
+    """The gradient behind a change of a variable; empty if none is.
 
-    Adam adds up the rows that occur twice; gradient descent scatters them.
+    Adam adds up the rows that occur twice; gradient descent scatters them. An optimizer
+    of a program's own, such as BERT's, assigns what it makes of a whole gradient.
     """
-    parts = _added_up(change)
-    if not parts and len(change.inputs) == 3:
-        values = _computed(change.inputs[2], None)
-        parts = [] if values is None else [values, change.inputs[1]]
-    return parts
+    parts = _rows_before_adding(change)
+    if parts:
+        return parts
+    indices = list(change.inputs[1:-1])
+    values = _gradient_behind(change.inputs[-1], None)
+    return [] if values is None else [values, *indices]
 
 
-def _added_up(op: Any) -> Parts:
+def _rows_before_adding(op: Any) -> Parts:
     """Rows before an optimizer adds up those that occur twice; empty if none does."""
     todo, visited = [op], set()
     while todo:
@@ -73,12 +76,12 @@ def _added_up(op: Any) -> Parts:
         visited.add(each)
         if each.type == "UnsortedSegmentSum" and each.inputs[1].op.type == "Unique":
             values, indices = each.inputs[0], each.inputs[1].op.inputs[0]
-            return [_computed(values, values), indices]
+            return [_gradient_behind(values, values), indices]
         todo += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
     return []
 
 
-def _computed(tensor: Any, default: Any) -> Any:
+def _gradient_behind(tensor: Any, default: Any) -> Any:
     """The gradient behind one that was clipped, decayed or scaled; or `default`.
 
     All of them keep the shape, so the way back goes through inputs of the same shape.

@@ -84,10 +84,12 @@ class GraphStep:
         if key not in self._fetches:
             self._kept.append(step)  # its id is not used again
             ops = self._steps.operations(original)
-            self._fetches[key] = self._of_step(_needed(ops, fed), fed, original)
+            self._fetches[key] = self._fetches_of_step(_needed(ops, fed), fed, original)
         return self._fetches[key]
 
-    def _of_step(self, ops: Any, fed: Collection[str], original: Any) -> dict[str, Any]:
+    def _fetches_of_step(
+        self, ops: Any, fed: Collection[str], original: Any
+    ) -> dict[str, Any]:
         """The tensors of one kind of step, by what they are."""
         fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
         trainable, _ = session_variables.model_variables(self._graph)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hookbridge import errors
+from hookbridge.ground.arguments import not_writable
 from hookbridge.insight.reference.comparison import Comparison, described
-from hookbridge.insight.reference.differences import Layer, status
+from hookbridge.insight.reference.measures import Layer, status
 from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table
@@ -23,6 +26,25 @@ def write_page(result: Comparison, file: str | Path) -> None:
     """Writes the page, which needs no other file and no network."""
     text = page("A reference run and its port", _body(result))
     Path(file).write_text(text, encoding="utf-8")
+
+
+def check_page(file: str) -> None:
+    """Raises `errors.UnwritableError` unless the page can be written there."""
+    folder = os.path.dirname(os.path.abspath(file))
+    why = ""
+    if not file or os.path.isdir(file):
+        why = "is a folder" if file else "is empty"
+    elif not os.path.isdir(folder):
+        why = f"cannot be written: {folder!r} is no folder"
+    elif problem := not_writable(folder):
+        why = f"cannot be written ({problem[1]})"
+    elif os.path.exists(file) and not os.access(file, os.W_OK):
+        why = "cannot be written (permission denied)"
+    if why:
+        raise errors.UnwritableError(
+            f"Received --page={file!r}, which {why}; expected an HTML file in a folder "
+            "that exists. Make the folder, or give another file."
+        )
 
 
 def _body(result: Comparison) -> Iterator[str]:
@@ -98,8 +120,8 @@ def _worst(layer: Layer) -> Any:
 
 
 def _points(recording: Recording, key: str) -> Points:
-    values = [(step.number, step.line.get(key)) for step in recording.steps]
-    return [(float(x), float(y)) for x, y in values if y is not None]
+    values = [(step.number, step.numbers.get(key)) for step in recording.steps]
+    return [(float(x), y) for x, y in values if y is not None and math.isfinite(y)]
 
 
 def _logarithms(layer: Layer) -> Points:

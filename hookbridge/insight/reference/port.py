@@ -10,8 +10,14 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import amount, positive, shown, string_mapping
-from hookbridge.insight.reference.recording_files import Writer
+from hookbridge.ground.arguments import (
+    amount,
+    choice,
+    optional_count,
+    shown,
+    string_mapping,
+)
+from hookbridge.insight.reference.recording_writer import Writer
 
 
 def recording(
@@ -49,13 +55,11 @@ def recording(
         recording.
       errors.UnwritableError: the folder cannot be written.
     """
-    positive("weights_every", weights_every)
+    optional_count("weights_every", weights_every)
     amount("max_megabytes", max_megabytes)
-    if gradients not in ("norms", "whole"):
-        raise errors.InvalidArgumentError(
-            f'Received `gradients={shown(gradients)}`; expected "norms" or "whole".'
-        )
-    settings = [dict(optimizer)] if optimizer else []
+    choice("gradients", gradients, ("norms", "whole"))
+    settings = _settings(optimizer)
+    arrays = _arrays("weights", weights)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -68,7 +72,6 @@ def recording(
         whole_gradients=gradients == "whole",
         max_megabytes=max_megabytes,
     )
-    arrays = _arrays("weights", weights)
     writer.begin(arrays, {})
     return PortRecording(writer, {name: value.shape for name, value in arrays.items()})
 
@@ -84,8 +87,15 @@ class PortRecording:
     def __init__(self, writer: Writer, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._writer = writer
         self._shapes = shapes
+        self._state: Literal["new", "open", "closed"] = "new"
 
     def __enter__(self) -> PortRecording:
+        if self._state != "new":
+            raise errors.InvalidArgumentError(
+                "A recording was entered a second time; expected one `with` block for "
+                "each. Make another one: `hb.recording(...)` with another folder."
+            )
+        self._state = "open"
         return self
 
     def __exit__(
@@ -94,6 +104,7 @@ class PortRecording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._state = "closed"
         self._writer.close()
 
     def step(
@@ -118,9 +129,16 @@ class PortRecording:
 
         Raises:
           errors.InvalidArgumentError: an argument is no number or no dict of arrays,
-            `weights` has other names or shapes than at first, or the recording would
-            become too large.
+            `weights` has other names or shapes than at first, the recording would
+            become too large, or it is not within its `with` block.
         """
+        if self._state != "open":
+            when = "before" if self._state == "new" else "after"
+            raise errors.InvalidArgumentError(
+                f"Received a step {when} the `with` block of the recording; expected "
+                "it within: `with hb.recording(...) as r: r.step(...)`. The end of the "
+                "block keeps the last weights."
+            )
         arrays = _arrays("weights", weights)
         self._check_shapes({name: value.shape for name, value in arrays.items()})
         line: dict[str, Any] = {
@@ -156,21 +174,50 @@ def _shape(shape: tuple[int, ...] | None) -> str:
 
 
 def _mean(name: str, value: Any) -> float:
+    """A loss or a metric, whole or by example, as one number."""
     try:
-        return float(np.mean(value))
+        mean = np.mean(value) if np.size(value) else None
+        # NumPy would drop the imaginary part.
+        if isinstance(mean, (complex, np.complexfloating)):
+            raise TypeError("it is complex")
+        return float(mean)  # type: ignore[arg-type]  # a TypeError for None
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"Received {name}={shown(value)}; expected a number, or what NumPy makes "
-            "an array of numbers from."
+            "an array of numbers from, neither complex nor empty."
         ) from e
+
+
+def _settings(optimizer: Any) -> list[dict[str, Any]]:
+    """The optimizer as `recording.json` has it."""
+    settings = string_mapping("optimizer", optimizer)
+    for name, value in settings.items():
+        if isinstance(value, np.ndarray):
+            settings[name] = value = value.tolist()
+        if not _is_plain(value):
+            raise errors.InvalidArgumentError(
+                f"Received `optimizer[{name!r}]={shown(value)}`; expected a number, a "
+                'text or a list of them, such as {"class": "Adam", "epsilon": 1e-8}.'
+            )
+    return [settings] if settings else []
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
     arrays = {key: np.array(each) for key, each in string_mapping(name, value).items()}
     for key, array in arrays.items():
-        if array.dtype.kind in "OSU":  # objects and texts
+        if array.dtype.kind in "OSUMm":  # objects, texts, times
             raise errors.InvalidArgumentError(
                 f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
                 "expected what NumPy makes an array of numbers from."
             )
     return arrays
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON can hold a setting."""
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    kinds = (str, int, float, np.integer, np.floating, np.bool_, type(None))
+    return isinstance(value, kinds)

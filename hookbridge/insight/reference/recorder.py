@@ -9,14 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
-from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import amount, path, positive, shown
+from hookbridge.ground.arguments import (
+    amount,
+    choice,
+    count,
+    instance,
+    optional_count,
+    path,
+)
 from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
 from hookbridge.insight.reference.graph_step import GraphStep
-from hookbridge.insight.reference.recording_files import Writer, new_folder
+from hookbridge.insight.reference.recording_writer import Writer, new_folder
 
 v1 = tf.compat.v1
 
@@ -48,8 +55,9 @@ def recorder(
     Args:
       directory: the folder of the recording, which has none yet.
       steps: how many training steps are recorded.
-      weights_every: whole variables are kept after each this many steps, and always
-        after the first and the last one. None keeps those two.
+      weights_every: whole variables are kept after each this many steps, and after
+        the first and the last one. None keeps those two. An error that ends the
+        training leaves out the last one.
       gradients: "norms" of each variable's gradient, and the whole gradients of the
         first step; or the gradients "whole" of all steps.
       max_megabytes: how large the recording may become.
@@ -63,28 +71,26 @@ def recorder(
         recording, or, in a step, the recording would become too large.
       errors.UnwritableError: the folder cannot be written.
     """
-    positive("steps", steps)
-    positive("weights_every", weights_every)
+    folder = path("directory", directory, "a folder")
+    steps = count("steps", steps)
+    optional_count("weights_every", weights_every)
     amount("max_megabytes", max_megabytes)
-    if gradients not in ("norms", "whole"):
-        raise errors.InvalidArgumentError(
-            f'Received `gradients={shown(gradients)}`; expected "norms" or "whole".'
-        )
+    instance("then_stop", then_stop, bool, "a bool")
+    choice("gradients", gradients, ("norms", "whole"))
     hook = Recorder(
-        path("directory", directory, "a folder"), int(steps), bool(then_stop)
+        folder,
+        steps,
+        then_stop=then_stop,
+        every=weights_every,
+        whole_gradients=gradients == "whole",
+        max_megabytes=max_megabytes,
     )
-    hook.options = {
-        "every": weights_every,
-        "whole_gradients": gradients == "whole",
-        "max_megabytes": max_megabytes,
-    }
     return roles.set_role(hook, "chief")
 
 
 class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """The hook of `recorder`."""
+    """The hook of `recorder`; `options` are those of `Writer`."""
 
-    options: Mapping[str, Any] = {}
     # What `fit` has to know before it traces its step: a second trace of the step would
     # draw other random numbers.
     fetched: tuple[str, ...] = (
@@ -94,9 +100,12 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         "learning_rate:0",
     )
 
-    def __init__(self, directory: str, steps: int, then_stop: bool) -> None:
+    def __init__(
+        self, directory: str, steps: int, *, then_stop: bool, **options: Any
+    ) -> None:
         self._directory = directory
         self._steps, self._then_stop = steps, then_stop
+        self._options = options
         self._source: Any = None
         self._writer: Writer | None = None
         self._fetches: Any = None
@@ -141,7 +150,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             "random_ops": self._source.random_ops(self._fetches),
             "versions": compat.installed_versions(),
         }
-        self._writer = Writer(self._directory, facts, **self.options)
+        self._writer = Writer(self._directory, facts, **self._options)
         self._writer.begin(values, kinds)
         _save_checkpoint(os.path.join(self._directory, "checkpoint"), values)
 
@@ -152,34 +161,34 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         if results is None or writer is None or self.is_done:
             return
         after = run_context.session.run(self._followed)
-        line: dict[str, Any] = {
-            name: float(np.mean(results[name]))
-            for name in ("loss", "learning_rate")
-            if name in results
-        }
-        line["metrics"] = {n: float(np.mean(v)) for n, v in results["metrics"].items()}
-        of_rows = {n: after[n].shape for n in results["gradients"] if n in after}
-        rows = [name for name, parts in results["gradients"].items() if len(parts) > 1]
-        if rows:
-            line["of_rows"] = rows
-        gradients = {
-            name: _dense(parts, of_rows.get(name))
-            for name, parts in results["gradients"].items()
-        }
+        shapes = {n: after[n].shape for n in results["gradients"] if n in after}
+        applied = _dense_ones(results["applied"], shapes)
+        line = _line(results)
         line["applied_norms"] = {
-            name: float(np.linalg.norm(_dense(parts, of_rows.get(name))))
-            for name, parts in results["applied"].items()
+            name: float(np.linalg.norm(value)) for name, value in applied.items()
         }
-        writer.step(line, variables=after, batch=results["batch"], gradients=gradients)
+        writer.step(
+            line,
+            variables=after,
+            batch=results["batch"],
+            gradients=_dense_ones(results["gradients"], shapes),
+        )
         if self.is_done:
             writer.close()
             if self._then_stop:
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Ends the recording of a training that had fewer steps."""
+        """Ends the recording of a training that had fewer steps, or none."""
         if self._writer is not None:
             self._writer.close()
+        elif self._source is not None:
+            logging.warning(
+                "hb.recorder(%r): nothing was recorded. No run moved the global step, "
+                "and without a global step no run updated variables by an optimizer "
+                "of TensorFlow.",
+                self._directory,
+            )
 
 
 def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,6 +202,25 @@ def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
         with contextlib.suppress(tf.errors.FailedPreconditionError):
             values[name] = session.run(variable)
     return values
+
+
+def _line(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a step, and which gradients are of rows alone."""
+    line: dict[str, Any] = {
+        name: float(np.mean(results[name]))
+        for name in ("loss", "learning_rate")
+        if name in results
+    }
+    line["metrics"] = {n: float(np.mean(v)) for n, v in results["metrics"].items()}
+    rows = [name for name, parts in results["gradients"].items() if len(parts) > 1]
+    return {**line, "of_rows": rows} if rows else line
+
+
+def _dense_ones(
+    gradients: Mapping[str, list[Any]], shapes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Gradients as whole arrays, by the shapes of their variables."""
+    return {name: _dense(p, shapes.get(name)) for name, p in gradients.items()}
 
 
 def _dense(parts: list[Any], shape: Any) -> Any:

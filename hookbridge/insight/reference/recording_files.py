@@ -1,4 +1,4 @@
-"""The files of a recording, written step by step and read with NumPy alone.
+"""The files of a recording, and how NumPy alone reads them.
 
 recording.json    what was recorded, and how: versions, seeds, variables, optimizer
 steps.jsonl       one line for each step: numbers, norms, names and shapes
@@ -10,156 +10,25 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.ground.arguments import path, writable
-from hookbridge.ground.whole_files import replacing
+from hookbridge.ground.arguments import path
 
 HEADER, STEPS, ARRAYS = "recording.json", "steps.jsonl", "arrays"
 FORMAT = 1
-MEGABYTE = 2**20
 Arrays = Mapping[str, Any]
 
 
-def norm(value: Any) -> float:
-    """The square root of the sum of squares, in float64."""
-    return float(np.linalg.norm(np.asarray(value, np.float64).ravel()))
-
-
-def plain(value: Any) -> Any:
-    """An array of a type that NumPy itself has; texts become bytes."""
-    array = np.asarray(value)
-    if array.dtype == object:
-        return array.astype(np.bytes_)
-    # NumPy has no bfloat16 or float8 of its own, and would write them as bytes.
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
-
-
-class Writer:
-    """Writes one recording.
-
-    Args:
-      directory: an empty folder, or one that can be made.
-      facts: what `recording.json` says beside the variables.
-      every: the whole variables are kept after each this many steps; None keeps those
-        after the first and the last step.
-      whole_gradients: whether gradients are kept as arrays beside their norms, also
-        after the first step.
-      max_megabytes: how large the recording may become.
-    """
-
-    def __init__(
-        self,
-        directory: Any,
-        facts: Mapping[str, Any],
-        *,
-        every: int | None,
-        whole_gradients: bool,
-        max_megabytes: float,
-    ) -> None:
-        self._folder = Path(new_folder(directory))
-        self._facts = {"format": FORMAT, **facts}
-        self._every, self._whole_gradients = every, whole_gradients
-        self._limit, self._written = max_megabytes * MEGABYTE, 0
-        self._last: dict[str, Any] = {}
-        self._kept = True  # whether the last step's variables are in a file
-        self.steps: int = 0
-
-    def begin(self, variables: Arrays, kinds: Mapping[str, str]) -> None:
-        """Writes the variables before the first step."""
-        self._last = {name: plain(value) for name, value in variables.items()}
-        self._facts["variables"] = {
-            name: {
-                "kind": kinds.get(name, "weight"),
-                "shape": list(value.shape),
-                "dtype": str(value.dtype),
-            }
-            for name, value in self._last.items()
-        }
-        (self._folder / ARRAYS).mkdir(exist_ok=True)
-        self._save({f"variables/{name}": v for name, v in self._last.items()})
-        (self._folder / STEPS).write_text("", encoding="utf-8")
-        self._write_header()
-
-    def step(
-        self,
-        line: Mapping[str, Any],
-        *,
-        variables: Arrays,
-        batch: Arrays,
-        gradients: Arrays,
-    ) -> None:
-        """Writes one step: its numbers, and the variables after it."""
-        self.steps += 1
-        after = {name: plain(value) for name, value in variables.items()}
-        arrays = {f"batch/{name}": plain(value) for name, value in batch.items()}
-        whole = {**line, "step": self.steps}
-        whole["batch"] = {
-            name.partition("/")[2]: [list(value.shape), str(value.dtype)]
-            for name, value in arrays.items()
-        }
-        whole["gradient_norms"] = {n: norm(value) for n, value in gradients.items()}
-        whole["norms"] = {name: norm(value) for name, value in after.items()}
-        whole["change_norms"] = {
-            name: norm(np.subtract(value, self._last[name], dtype=np.float64))
-            for name, value in after.items()
-            if name in self._last and value.shape == self._last[name].shape
-        }
-        # Those of the first step tell which updates are chance.
-        if self._whole_gradients or self.steps == 1:
-            arrays |= {f"gradients/{n}": plain(v) for n, v in gradients.items()}
-        self._last = after
-        self._kept = self.steps == 1 or bool(
-            self._every and self.steps % self._every == 0
-        )
-        if self._kept:
-            arrays |= {f"variables/{name}": value for name, value in after.items()}
-        self._save(arrays)
-        with open(self._folder / STEPS, "a", encoding="utf-8") as file:
-            file.write(json.dumps(_finite(whole)) + "\n")
-
-    def note(self, **facts: Any) -> None:
-        """Adds to what `recording.json` says."""
-        self._facts.update(facts)
-
-    def close(self) -> None:
-        """Keeps the variables after the last step."""
-        if not self._kept:
-            held = Recording(self._folder).steps[-1].held
-            last = {f"variables/{name}": value for name, value in self._last.items()}
-            self._save({**held, **last})
-            self._kept = True
-        self._write_header()
-
-    def _save(self, arrays: Mapping[str, Any]) -> None:
-        """Writes the arrays of this step, unless the recording gets too large."""
-        if not arrays:
-            return
-        size = sum(value.nbytes for value in arrays.values())
-        if self._written + size > self._limit:
-            raise errors.InvalidArgumentError(
-                f"The recording in {str(self._folder)!r} would have more than "
-                f"max_megabytes={self._limit / MEGABYTE:g}: it has {self._written:,} "
-                f"bytes, and step {self.steps} adds {size:,}. Record fewer steps, keep "
-                "whole variables or gradients less often, or allow more."
-            )
-        self._written += size
-        target = str(self._folder / ARRAYS / f"{self.steps}.npz")
-        with replacing(target, f"{target}.part"), open(f"{target}.part", "wb") as file:
-            np.savez(file, **arrays)
-
-    def _write_header(self) -> None:
-        target = str(self._folder / HEADER)
-        with replacing(target, f"{target}.part"):
-            Path(f"{target}.part").write_text(
-                json.dumps(_finite(self._facts), indent=1) + "\n", encoding="utf-8"
-            )
+# As protobuf writes them in JSON, which has no such numbers.
+NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NORMS = ("metrics", "gradient_norms", "applied_norms", "norms", "change_norms")
 
 
 class RecordedStep:
@@ -167,23 +36,31 @@ class RecordedStep:
 
     def __init__(self, folder: Path, line: Mapping[str, Any]) -> None:
         self._file = folder / ARRAYS / f"{line['step']}.npz"
-        self.line = line
+        found = {key: line.get(key) or {} for key in _NORMS}
+        norms = {key: {n: _number(v) for n, v in found[key].items()} for key in found}
+        self.line: dict[str, Any] = {**line, **norms, "batch": dict(line["batch"])}
         self.number: int = int(line["step"])
+        # What there is of loss and learning rate.
+        self.numbers: dict[str, float] = {
+            key: _number(line[key]) for key in ("loss", "learning_rate") if key in line
+        }
 
     @property
     def loss(self) -> float | None:
         """The loss; None if it was not recorded."""
-        return _number(self.line, "loss")
+        return self.numbers.get("loss")
 
     @property
     def learning_rate(self) -> float | None:
         """The learning rate; None if it was not recorded."""
-        return _number(self.line, "learning_rate")
+        return self.numbers.get("learning_rate")
 
     @property
     def held(self) -> dict[str, Any]:
         """All arrays of the step, by their names in the file."""
-        return _load(self._file)
+        found = _load(self._file)
+        _check_held(self._file, [f"batch/{name}" for name in self.line["batch"]], found)
+        return found
 
     def arrays(self, part: str) -> dict[str, Any]:
         """The arrays of one part: "batch", "variables" or "gradients"."""
@@ -210,7 +87,9 @@ class Recording:
             if self.header["format"] != FORMAT:
                 raise ValueError(f"it has the format {self.header['format']}")
             self.variables: dict[str, dict[str, Any]] = self.header["variables"]
-        except (OSError, ValueError, KeyError) as e:
+            for each in self.variables.values():
+                _ = each["kind"], tuple(each["shape"]), np.dtype(each["dtype"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise errors.InvalidArgumentError(
                 f"Received {str(folder)!r}, which has no recording ({e}); expected a "
                 "folder that `hookbridge record`, `hb.recorder` or `hb.recording` has "
@@ -220,7 +99,10 @@ class Recording:
     @property
     def initial(self) -> dict[str, Any]:
         """The variables before the first step."""
-        return _part(_load(self.folder / ARRAYS / "0.npz"), "variables")
+        file = self.folder / ARRAYS / "0.npz"
+        found = _load(file)
+        _check_held(file, [f"variables/{name}" for name in self.variables], found)
+        return _part(found, "variables")
 
     def shapes(self, *kinds: str) -> dict[str, tuple[int, ...]]:
         """The shapes of the variables of some kinds, in order."""
@@ -228,22 +110,29 @@ class Recording:
         return {n: tuple(v["shape"]) for n, v in every if v["kind"] in kinds}
 
 
-def new_folder(directory: Any) -> str:
-    """A folder without a recording in it, that can be written."""
-    folder = writable(directory, name="directory")
-    if os.path.exists(os.path.join(folder, HEADER)):
-        raise errors.InvalidArgumentError(
-            f"Received directory={folder!r}, which has a recording already; expected "
-            "another folder. Remove the recording, or record into another one."
-        )
-    return folder
-
-
 def _load(file: Path) -> dict[str, Any]:
+    """The arrays of a file, by their names in it; none if there is no such file."""
     if not file.exists():
         return {}
-    with np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as e:
+        raise errors.InvalidArgumentError(
+            f"{str(file)!r} of the recording is damaged ({e}); expected the arrays of "
+            "a step. Copy the whole folder again, or record again."
+        ) from e
+
+
+def _check_held(file: Path, names: Iterable[str], arrays: Arrays) -> None:
+    """Raises unless a file has the arrays that the recording says it has."""
+    for name in names:
+        if name not in arrays:
+            raise errors.InvalidArgumentError(
+                f"{str(file)!r} of the recording has no {name!r}, or is missing; "
+                f"expected it beside {HEADER!r}. Copy the whole folder again, or "
+                "record again."
+            )
 
 
 def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
@@ -252,18 +141,16 @@ def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
     return {n.removeprefix(prefix): v for n, v in named if n.startswith(prefix)}
 
 
-def _number(line: Mapping[str, Any], key: str) -> float | None:
-    if key not in line:
-        return None
-    return math.nan if line[key] is None else float(line[key])
+def as_number(value: Any) -> float | None:
+    """A number of a JSON file; None for what is none."""
+    if isinstance(value, str):
+        return NUMBERS.get(value)
+    return float(value) if isinstance(value, (int, float)) else None
 
 
-def _finite(value: Any) -> Any:
-    """A value for JSON, which has no NaN: None is a number that is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): _finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _number(value: Any) -> float:
+    """A number of a step; old recordings have null for all that is not finite."""
+    number = math.nan if value is None else as_number(value)
+    if number is None:
+        raise ValueError(f"{value!r} is no number")
+    return number

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.ground.arguments import instance, shown, string_mapping
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.reference.variable_matching import Matching, match
@@ -68,10 +70,12 @@ class Replay:
           The pairs, and what is left on both sides.
 
         Raises:
-          errors.InvalidArgumentError: `names` has a name that does not exist.
+          errors.InvalidArgumentError: `names` has a name that does not exist, or
+            `shapes` is no dict of shapes.
         """
         own = {name: value.shape for name, value in self.weights.items()}
-        theirs = {n: tuple(getattr(v, "shape", v)) for n, v in shapes.items()}
+        instance("shapes", shapes, Mapping, "a dict {name: shape or array}")
+        theirs = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
         return match(own, theirs, names)
 
     def restore(self, model: Any, **options: Any) -> Any:
@@ -127,6 +131,17 @@ class Replay:
             lambda: iter(batches), output_signature=signature
         )
         return data.apply(tf.data.experimental.assert_cardinality(len(batches)))
+
+
+def _shape(name: str, value: Any) -> tuple[int, ...]:
+    """A shape, or that of an array or variable."""
+    try:
+        return tuple(operator.index(size) for size in getattr(value, "shape", value))
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            f"Received `shapes[{name!r}]={shown(value)}`; expected a shape such as "
+            "(2, 3), or an array."
+        ) from e
 
 
 def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:

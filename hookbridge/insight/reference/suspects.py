@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from hookbridge.insight.reference.differences import Measure, Pairing
-from hookbridge.insight.reference.recording_files import norm
+from hookbridge.insight.reference.array_norms import norm, wide
+from hookbridge.insight.reference.differences import Pairing
+from hookbridge.insight.reference.measures import Measure, finite
+from hookbridge.insight.reference.recording_files import RecordedStep, Recording
+from hookbridge.insight.reference.update_suspects import (
+    gradients,
+    ratio_of,
+    state,
+    update,
+)
 
 
 def suspects_of(pairing: Pairing, first: Measure) -> list[str]:
@@ -18,11 +26,67 @@ def suspects_of(pairing: Pairing, first: Measure) -> list[str]:
         "data": _data,
         "initial weights": _initial,
         "forward": _forward,
-        "gradients": _gradients,
-        "update": _update,
-        "state": _state,
+        "gradients": gradients,
+        "update": update,
+        "state": state,
     }
-    return list(by_layer[first.layer](pairing, first))
+    not_finite = list(_not_finite(pairing, first))
+    if not_finite and first.layer not in ("data", "initial weights"):
+        return [
+            *not_finite,
+            "a rate that is too large, a division by 0, the logarithm of 0, float16",
+        ]
+    return [*not_finite, *by_layer[first.layer](pairing, first)]
+
+
+def _not_finite(pairing: Pairing, first: Measure) -> Iterator[str]:
+    """What is NaN or infinite in one of the two, or in another way."""
+    found = _compared(pairing, first)
+    kinds = [_kind_of(value) for value in found]
+    if kinds[0] == kinds[1]:
+        return
+    what = (
+        "a loss that is"
+        if first.layer == "forward"
+        else (f"numbers of `{first.name}` that are")
+    )
+    yield f"{what} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
+
+
+def _compared(pairing: Pairing, first: Measure) -> list[Any]:
+    """The two values of a difference; `()` for one that is not recorded."""
+    found: list[Any] = []
+    for place, recording in enumerate((pairing.ours, pairing.theirs)):
+        step = recording.steps[first.step - 1]
+        parts = pairing.batch if first.layer == "data" else pairing.variables
+        name = parts.pairs.get(first.name, first.name) if place else first.name
+        found.append(_values(recording, step, first.layer).get(name, ()))
+    return found
+
+
+def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str, Any]:
+    """What a recording has of a layer in a step, by name."""
+    if layer == "data":
+        return step.arrays("batch")
+    if layer == "initial weights":
+        return recording.initial
+    if layer == "forward":
+        return step.numbers
+    if layer == "gradients":
+        norms: dict[str, Any] = step.line["gradient_norms"]
+        return norms
+    changes: dict[str, Any] = step.line["change_norms"]
+    return step.numbers | changes
+
+
+def _kind_of(value: Any) -> str:
+    """In which way an array or a number is not finite."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fc" or np.all(np.isfinite(array)):
+        return "finite"
+    if np.any(np.isnan(array)):
+        return "NaN"
+    return "-inf" if np.all(array[np.isinf(array)] < 0) else "inf"
 
 
 def _close(a: Any, b: Any) -> bool:
@@ -39,22 +103,27 @@ def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
     if b is None or a.shape != b.shape:
         yield "another shape: another batch size, or channels first for channels last"
         return
-    if a.dtype.kind not in "SU":
-        if _close(np.sort(a, axis=0), np.sort(b, axis=0)):
-            yield "the same examples in another order: shuffled, or read otherwise"
-        for shift in (1, -1):
-            if len(a) > 3 and _close(a[1:-1], np.roll(b, shift, axis=0)[1:-1]):
-                yield f"shifted by one example: `{first.name}` is not that of its row"
-            if _close(a, b + shift):
-                yield f"`{first.name}` is {shift:+d} off: counted from 0 or from 1"
-        ratio = _ratio([(norm(a), norm(b))])
-        if ratio is not None and _close(a * ratio, b):
-            yield f"scaled by {ratio:.4g}: normalised in one of the two"
+    if a.ndim and not {a.dtype.kind, b.dtype.kind} & {"S", "U"}:
+        yield from _changed_numbers(first.name, wide(a), wide(b))
     for step in pairing.ours.steps:
         held = step.arrays("batch").get(first.name)
         if held is not None and step.number != first.step and _same(held, b):
             yield f"it is the batch of step {step.number}: another order of batches"
     yield "data that is read, shuffled or prepared otherwise; `hb.replay` gives it"
+
+
+def _changed_numbers(name: str, a: Any, b: Any) -> Iterator[str]:
+    """What may have made one array of numbers of another; bytes would have no -1."""
+    if _close(np.sort(a, axis=0), np.sort(b, axis=0)):
+        yield "the same examples in another order: shuffled, or read otherwise"
+    for shift in (1, -1):
+        if len(a) > 3 and _close(a[1:-1], np.roll(b, shift, axis=0)[1:-1]):
+            yield f"shifted by one example: `{name}` is not that of its row"
+        if _close(a, b + shift):
+            yield f"`{name}` is {shift:+d} off: counted from 0 or from 1"
+    ratio = ratio_of([(norm(a), norm(b))])
+    if ratio is not None and _close(a * ratio, b):
+        yield f"scaled by {ratio:.4g}: normalised in one of the two"
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -75,22 +144,14 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What may have made two losses or outputs differ."""
     yield from _left_out(pairing)
     steps = pairing.ours.steps[first.step - 1], pairing.theirs.steps[first.step - 1]
-    mine, other = steps[0].loss or math.nan, steps[1].loss or math.nan
+    mine, other = finite(steps[0].loss), finite(steps[1].loss)
     ratio = other / mine if mine else math.nan
     sizes = {size for shape, _ in steps[0].line["batch"].values() for size in shape}
     for factor in sizes - {1}:
         if any(math.isclose(ratio, r, rel_tol=0.05) for r in (factor, 1 / factor)):
             yield f"a sum for a mean: {ratio:.4g} times the loss, of a {factor}"
-    held = pairing.ours.initial
-    squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)
-    if first.step == 1 and squares:
-        rate = 2 * (mine - other) / squares
-        if rate and _is_round(abs(rate)) and _explains(pairing, rate):
-            who = "port" if rate > 0 else "reference"
-            yield (
-                f"no l2 in the loss of the {who}, or less: {abs(rate):.2g} / 2 times "
-                "the squares"
-            )
+    if first.step == 1:
+        yield from _missing_l2(pairing, mine - other)
     drawn = [
         who
         for who, each in (("reference", pairing.ours), ("port", pairing.theirs))
@@ -114,6 +175,19 @@ def _left_out(pairing: Pairing) -> Iterator[str]:
         yield f"the port does not get `{'`, `'.join(pairing.batch.unmatched)}`"
 
 
+def _missing_l2(pairing: Pairing, difference: float) -> Iterator[str]:
+    """Whether the first losses differ by a round number times the weights' squares."""
+    held = pairing.ours.initial
+    squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)
+    rate = 2 * difference / squares if squares else 0.0
+    if rate and _is_round(abs(rate)) and _explains(pairing, rate):
+        who = "port" if rate > 0 else "reference"
+        yield (
+            f"no l2 in the loss of the {who}, or less: {abs(rate):.2g} / 2 times the "
+            "squares"
+        )
+
+
 def _explains(pairing: Pairing, l2: float) -> bool:
     """Whether first gradients, where they are recorded, differ by that much l2."""
     parts = [r.steps[0].arrays("gradients") for r in (pairing.ours, pairing.theirs)]
@@ -127,103 +201,11 @@ def _explains(pairing: Pairing, l2: float) -> bool:
 
 def _is_round(number: float) -> bool:
     """Whether a number has one digit such as 1, 2 or 5."""
+    if not math.isfinite(number) or not number:
+        return False
     digit = number / 10.0 ** math.floor(math.log10(number))
     return any(math.isclose(digit, d, rel_tol=5e-3) for d in (1, 2, 2.5, 5, 10))
 
 
 def _weights(pairing: Pairing) -> list[str]:
     return list(pairing.ours.shapes("weight"))
-
-
-def _gradients(pairing: Pairing, first: Measure) -> Iterator[str]:
-    ratio = _ratio(_norms(pairing, first.step, "gradient_norms", "weight"))
-    if ratio is not None:
-        yield (
-            f"all gradients are {ratio:.4g} times as large: a sum for a mean, over "
-            "examples or over replicas"
-        )
-    yield "l2 in the loss of one and in the optimizer of the other"
-    yield "a part that is stopped, or trained, in one of the two; clipping before it"
-
-
-def _update(pairing: Pairing, first: Measure) -> Iterator[str]:
-    """What may have made the same gradients move variables differently."""
-    step = first.step - 1
-    steps = pairing.ours.steps[step], pairing.theirs.steps[step]
-    if first.name == "learning_rate":
-        a, b = (each.learning_rate for each in steps)
-        yield f"the rate is {a:.6g} in the reference and {b:.6g} in the port"
-        if step:
-            yield "a schedule by epoch for one by step, or another count of its steps"
-        return
-    for name, a, b in pairing.settings():
-        if not math.isclose(a, b, rel_tol=1e-6):
-            yield f"{name} is {a:.6g} in the reference and {b:.6g} in the port"
-    if first.name not in pairing.variables.pairs:
-        return
-    yield from _of_variable(pairing, first)
-    pairs = _norms(pairing, first.step, "change_norms", "weight")
-    ratio = _ratio(pairs)
-    if ratio is not None:
-        yield f"all weights move {ratio:.4g} times as far: the rate or its schedule"
-    raw, applied = (steps[0].line[key] for key in ("gradient_norms", "applied_norms"))
-    parts = [(raw[n], applied[n]) for n in applied if raw.get(n) and applied[n]]
-    if parts and any(not math.isclose(a, b, rel_tol=1e-6) for a, b in parts):
-        kind = "each by its own" if _ratio(parts) is None else "by their global norm"
-        yield f"clipping: the reference clips its gradients, {kind}"
-    else:
-        yield "clipping in one of the two: by value, by norm, by global norm"
-    yield "weight decay: before or after the update, times the rate or not"
-    yield "an optimizer's setting: Adam's epsilon, momentum, Nesterov, its own slots"
-
-
-def _of_variable(pairing: Pairing, first: Measure) -> Iterator[str]:
-    """What concerns one variable, whatever the optimizer does to the others."""
-    names = first.name, pairing.variables.pairs[first.name]
-    lines = [each.steps[first.step - 1].line for each in (pairing.ours, pairing.theirs)]
-    moves = [line["change_norms"][n] for line, n in zip(lines, names, strict=True)]
-    for who, move in zip(("reference", "port"), moves, strict=True):
-        if not move and any(moves):
-            yield f"`{first.name}` does not move in the {who}: frozen, or left out"
-    if any(n in line.get("of_rows", ()) for line, n in zip(lines, names, strict=True)):
-        yield (
-            "rows that a batch has twice: TensorFlow 1 and Keras 2 add up their "
-            "gradients before Adam squares them, Keras 3 squares each of them"
-        )
-
-
-def _state(pairing: Pairing, first: Measure) -> Iterator[str]:
-    """What may have made other state than the weights differ."""
-    kind = pairing.ours.variables[first.name]["kind"]
-    if kind == "counter":
-        yield "the global step counts something else: two updates, or epochs"
-        return
-    ratio = _ratio(_norms(pairing, first.step, "change_norms", "state"))
-    if ratio is not None:
-        yield f"all move {ratio:.4g} times as far: the momentum of BatchNormalization"
-    yield "the momentum of BatchNormalization; PyTorch's is 1 less TensorFlow's"
-    yield "PyTorch's moving variance is that of a sample, n / (n - 1)"
-    yield "moving averages that are not updated: UPDATE_OPS, or `training=False`"
-
-
-def _norms(
-    pairing: Pairing, step: int, key: str, kind: str
-) -> list[tuple[float, float]]:
-    """`(norm in the reference, norm in the port)` of each pair of a kind."""
-    lines = [each.steps[step - 1].line[key] for each in (pairing.ours, pairing.theirs)]
-    return [
-        (lines[0][name], lines[1][other])
-        for name, other in pairing.variables.pairs.items()
-        if pairing.ours.variables[name]["kind"] == kind
-        and lines[0].get(name)
-        and lines[1].get(other)
-    ]
-
-
-def _ratio(pairs: list[tuple[float, float]]) -> float | None:
-    """The ratio that all pairs have; None if they have none, or are equal."""
-    ratios = [b / a for a, b in pairs if a]
-    if not ratios or max(ratios) - min(ratios) > 0.01 * max(map(abs, ratios)):
-        return None
-    middle = float(np.median(ratios))
-    return None if math.isclose(middle, 1.0, rel_tol=1e-3) else middle

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hookbridge import errors
+from hookbridge.ground.arguments import shown, string_mapping
 from hookbridge.ground.nearest_names import nearest
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -69,10 +70,15 @@ def match(
 
     With `any_order` also by the same sizes of axes in another order, to name them.
     """
-    pairs = dict(names or {})
+    pairs = string_mapping("names", names)
     for name, choice in pairs.items():
         _check(name, reference, "recorded variable")
         _check(choice, port, "variable of the port")
+        if list(pairs.values()).count(choice) > 1:
+            raise errors.InvalidArgumentError(
+                f"Received `names` with `{choice}` for several recorded names; "
+                "expected another variable of the port for each."
+            )
     for of_ours, of_theirs in _RULES:
         left = _by_key(of_ours, _left(reference, pairs))
         right = _by_key(of_theirs, _left(port, pairs.values()))
@@ -110,7 +116,13 @@ def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
     return [name for name in names if name not in taken]
 
 
-def _check(name: str, choices: Shapes, what: str) -> None:
+def _check(name: Any, choices: Shapes, what: str) -> None:
+    """Raises unless a name is one of the choices, which are of some kind."""
+    if not isinstance(name, str):
+        raise errors.InvalidArgumentError(
+            f"Received `names` with {shown(name)} of type `{type(name).__name__}`; "
+            "expected a dict {recorded name: name in the port}, both texts."
+        )
     if name not in choices:
         near = ", ".join(f"`{each}`" for each in nearest(name, choices))
         raise errors.InvalidArgumentError(

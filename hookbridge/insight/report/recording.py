@@ -31,7 +31,7 @@ def record(
 
     Args:
       guests: one hook or callback, or a list of them, as for `as_hooks` and
-        `as_callbacks`; before they are converted.
+        `as_callbacks`; before or after they were converted.
       directory: where the run writes.
       title: the title of the page.
       process: the name of this process. The page shows each process that has recorded

@@ -43,23 +43,30 @@ class LearningRateScheduler(ReadyMade):
         super().__init__("worker")
         self._schedule = with_arguments("schedule", schedule, "step")
         _refuse_schedule_by_epoch(schedule)
-        self._step = 0
+        # The step with which the epoch began; None before the first one.
+        self._first: int | None = None
         self._rate: float | None = None
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        self._step = self.global_step()
-        self._rate = None
+        self._first = self._rate = None
 
     def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         is_ahead = uses_parameter_servers(self.model)
-        step = self._step if is_ahead else self.global_step()
-        rate = self._rate_of(step)
-        self._step = step + 1
+        rate = self._rate_of(self._scheduled(batch) if is_ahead else self.global_step())
         if rate != self._rate or not is_ahead:
             if is_ahead:
                 _wait_for_steps(self.model.distribute_strategy)
             self.model.optimizer.learning_rate = rate
         self._rate = rate
+
+    def _scheduled(self, batch: int) -> int:
+        """How many updates the model will have had when the steps under way are done.
+
+        `batch` counts them, also where one call makes several steps.
+        """
+        if batch == 0 or self._first is None:  # no step is under way: Keras has waited
+            self._first = self.global_step() - batch
+        return self._first + batch
 
     def _rate_of(self, step: int) -> float:
         """The rate of the schedule at a step; refuses what is no number."""

@@ -11,7 +11,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.ground import arguments
-from hookbridge.ground.arguments import positive, seconds
+from hookbridge.ground.arguments import count, seconds
 from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
@@ -43,7 +43,7 @@ class ModelUploader(ReadyMade):
     Raises:
       errors.InvalidArgumentError: `remote_url` or `path` is no text, nothing can
         be sent to `remote_url`, `retries` or
-        `wait_secs` is no number of at least 0, or `on_train_end` finds neither `path`
+        `wait_secs` is no number of at least 0, or `on_train_begin` finds neither `path`
         nor the entry of `params`.
     """
 
@@ -59,12 +59,21 @@ class ModelUploader(ReadyMade):
         self._url = arguments.path("remote_url", remote_url, "a folder or a URL")
         _check_scheme(self._url)
         self._path = None if path is None else arguments.path("path", path)
-        self._retries = positive("retries", retries, least=0) or 0
+        self._retries = count("retries", retries, least=0)
         self._wait_secs = seconds("wait_secs", wait_secs)
         self.error: Exception | None = None
 
+    def written_folders(self) -> list[str]:
+        return [self._url]
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        self._folder()
+
+    def _folder(self) -> str:
+        return self.path(self._path, "saved_model_path", "path").rstrip("/")
+
     def on_train_end(self, logs: Logs = None) -> None:
-        folder = self.path(self._path, "saved_model_path", "path").rstrip("/")
+        folder = self._folder()
         self.error = None
         try:
             files = files_below(folder)

@@ -13,7 +13,12 @@ from typing import Any, TextIO
 
 from hookbridge import errors
 from hookbridge.ground import live_lines
-from hookbridge.ground.arguments import positive, seconds, shown, without_arguments
+from hookbridge.ground.arguments import (
+    optional_count,
+    seconds,
+    shown,
+    without_arguments,
+)
 from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
@@ -24,10 +29,10 @@ class Progress(ReadyMade):
     """Prints epoch, step, loss, metrics, examples per second, and the time left.
 
     On a terminal it rewrites one line in place. Into a file or a pipe it prints plain
-    lines, and always the first and the last one of each loop. It shows training,
-    evaluation and prediction, in a session and in `fit`; a validation within a training
-    adds its `val_` values. Values are read only when a line is printed, so the steps
-    between cost nothing. Its role is `"chief"`.
+    lines, among them the first of each loop, and the last one unless an error ends the
+    loop. It shows training, evaluation and prediction, in a session and in `fit`; a
+    validation within a training adds its `val_` values. Values are read only when a
+    line is printed, so the steps between cost nothing. Its role is `"chief"`.
 
     Args:
       batch_size: examples in a step, for examples per second; by default the entry of
@@ -58,8 +63,8 @@ class Progress(ReadyMade):
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        positive("batch_size", batch_size)
-        positive("last_step", last_step)
+        optional_count("batch_size", batch_size)
+        optional_count("last_step", last_step)
         if every_secs is not None:
             seconds("every_secs", every_secs)
         if stream is not None and not hasattr(stream, "write"):

@@ -17,10 +17,19 @@ class ReadyMade(any_flavour.AnyFlavour):
     def __init__(self, role: Role) -> None:
         set_role(self, role)
 
+    @property
+    def saves_whole_model(self) -> bool:
+        """Whether it needs a Keras model, which it saves."""
+        return False
+
     def global_step(self) -> int:
         """How many updates the model has had."""
         optimizer = getattr(self.model, "optimizer", None)
         return 0 if optimizer is None else step_of(optimizer)
+
+    def written_folders(self) -> list[str]:
+        """The folders that are known to be written before training."""
+        return []
 
     def path(self, value: str | None, entry: str, argument: str) -> str:
         """A path that the user gave, or else the entry of `params`."""

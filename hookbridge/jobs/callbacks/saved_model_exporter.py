@@ -38,7 +38,7 @@ class SavedModelExporter(ReadyMade):
 
     Raises:
       errors.InvalidArgumentError: only one of `model_fn` and `serving_input_fn` is
-        given, or one is no function, or `on_train_end` finds neither `path` nor the
+        given, or one is no function, or `on_train_begin` finds neither `path` nor the
         entry of `params`.
     """
 
@@ -64,8 +64,21 @@ class SavedModelExporter(ReadyMade):
         self._serving_input_fn = serving_input_fn
         self._model_params = arguments.string_mapping("model_params", model_params)
 
+    @property
+    def saves_whole_model(self) -> bool:
+        return self._model_fn is None
+
+    def written_folders(self) -> list[str]:
+        return [] if self._path is None else [self._path]
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        self._folder()
+
+    def _folder(self) -> str:
+        return self.path(self._path, "saved_model_path", "path")
+
     def on_train_end(self, logs: Logs = None) -> None:
-        path = self.path(self._path, "saved_model_path", "path")
+        path = self._folder()
         with _replacing(path) as new:
             if self._model_fn is None:
                 _keras_model(self.model, new)

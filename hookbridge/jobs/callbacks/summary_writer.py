@@ -41,6 +41,9 @@ class SummaryWriter(ReadyMade):
         self._log_dir = None if log_dir is None else path("log_dir", log_dir)
         self._writer: Any = None
 
+    def written_folders(self) -> list[str]:
+        return [] if self._log_dir is None else [self._log_dir]
+
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
         if self._writer is None:
             folder = self._log_dir or os.path.join(

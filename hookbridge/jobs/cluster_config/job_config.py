@@ -49,16 +49,26 @@ def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
                 f"{path}: the key `{key}` is not known; the nearest: {near}."
             )
     check = functools.partial(_check, path, value)
-    workers, servers, evaluators = counts = [_count(path, value, k) for k in _COUNTS]
-    machines = "CUSTOM, with `masterType` and the number and type of the others"
-    check("scaleTier", value.get("scaleTier") in (None, "CUSTOM"), machines)
+    counts = [_count(path, value, key) for key in _COUNTS]
+    workers, servers, evaluators = counts
+    check(
+        "scaleTier",
+        value.get("scaleTier") in (None, "CUSTOM"),
+        "CUSTOM, with `masterType` and the number and type of the others",
+    )
     for key, is_needed in zip(_TYPES, (True, *counts), strict=True):
         is_type = _TYPE.fullmatch(value.get(key, "")) or not (is_needed or key in value)
         check(key, is_type, "a machine type such as `n1-standard-4`")
-    shared = "at least one: workers share their variables through parameter servers"
-    check("parameterServerCount", servers or not workers, shared)
-    one = "0 or 1: each evaluator evaluates every checkpoint"
-    check("evaluatorCount", evaluators < 2, one)
+    check(
+        "parameterServerCount",
+        servers or not workers,
+        "at least one: workers share their variables through parameter servers",
+    )
+    check(
+        "evaluatorCount",
+        evaluators < 2,
+        "0 or 1: each evaluator evaluates every checkpoint",
+    )
     types = (value.get(key, "") for key in _TYPES)
     numbers = dict(zip(JOBS, (1, *counts), strict=True))
     return numbers, dict(zip(JOBS, types, strict=True))

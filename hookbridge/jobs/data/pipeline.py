@@ -11,7 +11,13 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.arguments import instance, positive, shown, with_arguments
+from hookbridge.ground.arguments import (
+    count,
+    instance,
+    optional_count,
+    shown,
+    with_arguments,
+)
 from hookbridge.jobs.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.jobs.data.rows import Rows
 
@@ -78,7 +84,7 @@ class Pipeline:
             raise errors.InvalidArgumentError(
                 f"Received bad_rows={shown(bad_rows)}; expected 'stop' or 'skip'."
             )
-        positive("num_classes", num_classes)
+        optional_count("num_classes", num_classes)
         columns = list(instance("columns", columns, (list, tuple), "a list of values"))
         for place in (
             *instance("locations", locations, (list, tuple), "a list"),
@@ -94,14 +100,14 @@ class Pipeline:
             names = ["record"]
         self._rows = rows
         self._extractor = with_arguments("extractor", extractor, *names)
-        self._batch_size = positive("batch_size", batch_size)
+        self._batch_size = count("batch_size", batch_size)
         for place, value in enumerate(columns):
             _check_column_value(place, value)
         self._columns = columns
         self._locations = {each % len(self._columns) for each in locations}
         self._label = label
         self._num_classes = num_classes
-        self._shuffle_buffer = positive("shuffle_buffer", shuffle_buffer)
+        self._shuffle_buffer = count("shuffle_buffer", shuffle_buffer)
         self._seed = _checked_seed(seed)
         self._shard = _checked_shard(shard)
         self.skipped: list[BadRow] = []

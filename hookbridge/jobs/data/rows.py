@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import instance, positive, shown
+from hookbridge.ground.arguments import count, instance, shown
 
 Format = Literal["text", "tfrecord"]
 _RECORDS = (".tfrecord", ".tfrecords", ".tfrec")
@@ -43,7 +43,7 @@ class Rows:
         format: Format | None = None,
         name: str = "files",
     ) -> None:
-        positive("header_lines", header_lines, least=0)
+        count("header_lines", header_lines, least=0)
         if format not in (None, "text", "tfrecord"):
             raise errors.InvalidArgumentError(
                 f"Received format={shown(format)}; expected 'text', 'tfrecord' or None."

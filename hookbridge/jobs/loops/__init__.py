@@ -7,8 +7,8 @@
 
 The names are looked up on first use: importing this does not import TensorFlow.
 
-Reading order: `callable_session`; `towers`; `own_loop` and `own_logs`; then `clusters`,
-`group_stop`, `tasks`.
+Reading order: `callable_session`; `towers`; `own_loop`, `own_evaluation` and
+`own_logs`; then `clusters`, `group_stop`, `tasks`.
 """
 
 from __future__ import annotations

@@ -188,12 +188,13 @@ def _converted(value: object, dtype: Any) -> Any:
 
 
 class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Turns every session that it gets into a `CallableSession`.
+    """Turns a session into a `CallableSession`, if that changes nothing else.
 
-    It works with every session that has hooks, also after a recovery: in
-    `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`. It acts in
-    `after_create_session`, once for each session, on the thread of the loop. In
-    `Model.fit` it has no effect.
+    It works in `MonitoredTrainingSession`, `SingularMonitoredSession` and `Estimator`,
+    also after a recovery. It leaves alone a session on a server, one of a class of the
+    user's, and one whose `ConfigProto` asks for a cost model or has session metadata.
+    It acts in `after_create_session`, once for each session, on the thread of the loop.
+    In `Model.fit` it has no effect.
     """
 
     def after_create_session(self, session: Session, coord: Any) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks
-from hookbridge.adapters.fit_loop.fit_host import fit_host
+from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
+from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
-from hookbridge.ground import compat
-from hookbridge.ground.arguments import positive, shown, with_arguments
+from hookbridge.ground.arguments import count, optional_count, shown, with_arguments
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.ground.protocols import KerasModel
-from hookbridge.jobs.loops import own_logs
+from hookbridge.jobs.loops import own_evaluation, own_logs
 
 
 class OwnLoop:
@@ -71,10 +70,10 @@ class OwnLoop:
         initial_epoch: int = 0,
         verbose: int = 0,
     ) -> None:
-        positive("steps_per_epoch", steps_per_epoch)
-        positive("epochs", epochs)
-        positive("initial_epoch", initial_epoch, least=0)
-        positive("verbose", verbose, least=0)
+        optional_count("steps_per_epoch", steps_per_epoch)
+        optional_count("epochs", epochs)
+        count("initial_epoch", initial_epoch, least=0)
+        count("verbose", verbose, least=0)
         _check_model(model)
         if optimizer is not None and not hasattr(optimizer, "apply_gradients"):
             raise errors.InvalidArgumentError(
@@ -89,7 +88,7 @@ class OwnLoop:
         self._epoch = initial_epoch
         self._verbose = verbose
         self._logs = own_logs.OwnEpochLogs()
-        self._more: dict[str, Any] = {}
+        self._further_logs: dict[str, Any] = {}  # of the epoch, beside its steps'
         self._batch = 0
         self._checked: Any = None  # the step that can be called as it was
         self._is_in_epoch = False
@@ -114,8 +113,7 @@ class OwnLoop:
             for callback in self._callbacks:
                 if isinstance(callback, HookToCallback):
                     callback.expect(run)
-            keras = _keras_of(model)
-            self._list = keras.callbacks.CallbackList(
+            self._list = keras_of(model).callbacks.CallbackList(
                 self._callbacks,
                 add_history=True,
                 model=model,
@@ -151,6 +149,10 @@ class OwnLoop:
             self._finish_epoch()
             self._list.on_train_end(own_logs.numbers(self._logs.last))
             return error is not None
+        except BaseException:  # of a callback
+            if self._run is not None:
+                self._run.fail()
+            raise
         finally:
             self._lent.remove()
 
@@ -214,11 +216,7 @@ class OwnLoop:
         if step is not self._checked:
             names = (f"argument_{place}" for place in range(len(args)))
             self._checked = with_arguments("step", step, *names)
-        if self._list is None:
-            raise errors.InvalidArgumentError(
-                "`step` was called outside the block: write `with OwnLoop(...) as "
-                "loop:` around your loop."
-            )
+        self._check_open("step")
         if self.should_stop():
             raise EndOfLoop
         if not self._is_in_epoch:
@@ -240,20 +238,28 @@ class OwnLoop:
         self._batch += 1
         return returned
 
+    def _check_open(self, method: str) -> None:
+        """Refuses a call before the block has begun."""
+        if self._list is None:
+            raise errors.InvalidArgumentError(
+                f"`{method}` was called outside the block: write `with OwnLoop(...) as "
+                "loop:` around your loop."
+            )
+
     def end_epoch(self, logs: Mapping[str, Any] | None = None) -> None:
         """Ends the epoch now.
 
         Args:
           logs: further logs of the epoch.
         """
-        self._more.update(logs or {})
+        self._further_logs.update(logs or {})
         self._finish_epoch()
 
     def _finish_epoch(self) -> None:
         if self._is_in_epoch:
             self._is_in_epoch, self._batch = False, 0
-            logs = own_logs.numbers({**self._logs.last, **self._more})
-            self._more = {}
+            logs = own_logs.numbers({**self._logs.last, **self._further_logs})
+            self._further_logs = {}
             self._epoch += 1
             self._list.on_epoch_end(self._epoch - 1, logs)
 
@@ -283,44 +289,17 @@ class OwnLoop:
             called with a batch.
         """
         own_logs.check(logs)
-        takes_parts = data is not None and _takes_parts(step)
-        if not takes_parts:  # else the first batch tells its parts
-            with_arguments("step", step, *([] if data is None else ["batch"]))
-        epoch = own_logs.OwnEpochLogs()
-        self._list.on_test_begin()
-        for number, batch in enumerate(((),) if data is None else data):
-            args = () if data is None else (batch,)
-            if takes_parts and isinstance(batch, (tuple, list)):
-                args = tuple(batch)
-            if number == 0:
-                with_arguments("step", step, *(f"part_{n}" for n in range(len(args))))
-                epoch.begin()
-            self._list.on_test_batch_begin(number)
-            self._list.on_test_batch_end(number, epoch.after(step(*args), logs, args))
-        metrics = own_logs.numbers(epoch.last)
-        self._list.on_test_end(metrics)
-        self._more.update({f"val_{name}": value for name, value in metrics.items()})
+        self._check_open("evaluate")
+        metrics = own_evaluation.evaluate(self._list, step, data, logs)
+        self._further_logs.update(
+            {f"val_{name}": value for name, value in metrics.items()}
+        )
         return metrics
-
-
-def _takes_parts(step: object) -> bool:
-    """Whether a step needs more than one argument, and so the parts of a batch."""
-    try:
-        parameters = inspect.signature(step).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    needed = [
-        p
-        for p in parameters
-        if p.default is p.empty
-        and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return len(needed) > 1
 
 
 def _check_model(model: KerasModel) -> None:
     """Refuses what is no model, and models whose loop cannot be the user's own."""
-    if not any(isinstance(model, k.Model) for k in compat.keras_flavours()):
+    if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
             f"received {shown(model)}."
@@ -337,7 +316,3 @@ def _check_model(model: KerasModel) -> None:
             "come late and in no order. Train it with `fit`.",
             see="parameter servers",
         )
-
-
-def _keras_of(model: KerasModel) -> Any:
-    return next(k for k in compat.keras_flavours() if isinstance(model, k.Model))

@@ -92,7 +92,7 @@ class FitTraining:
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        self._part.trained()
+        self._part.trained_checkpoint()
         batches = self._part.inputs.function(EVAL)()
         model = self._model(batches)
         metrics = model.evaluate(
@@ -103,7 +103,7 @@ class FitTraining:
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""
-        self._part.trained()
+        self._part.trained_checkpoint()
         batches = self._part.inputs.function(PREDICT)().map(_features_only)
         guests = self._part.definition.guests(PREDICT)
         outputs = self._model(batches).predict(

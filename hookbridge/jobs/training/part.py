@@ -59,8 +59,8 @@ class JobPart:
             return 0
         return int(tf.train.load_variable(path, tf.compat.v1.GraphKeys.GLOBAL_STEP))
 
-    def trained(self) -> str:
-        """The newest checkpoint."""
+    def trained_checkpoint(self) -> str:
+        """The newest checkpoint, which has to be there."""
         path = self.checkpoint()
         if path is None:
             raise errors.InvalidArgumentError(

@@ -109,7 +109,8 @@ class SessionTraining:
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        path, input_fn = self._part.trained(), self._part.inputs.function(EVAL)
+        path = self._part.trained_checkpoint()
+        input_fn = self._part.inputs.function(EVAL)
         if self._needs_estimator or guests:
             metrics = WeightedEvaluation(self.estimator).evaluate(
                 input_fn, hooks=self._guests(EVAL, guests)
@@ -126,7 +127,7 @@ class SessionTraining:
 
     def predict(self) -> Iterator[Any]:
         """The predictions of each batch, with the newest checkpoint."""
-        self._part.trained()
+        self._part.trained_checkpoint()
         outputs: Iterator[Any] = self.estimator.predict(
             self._part.inputs.function(PREDICT),
             hooks=self._guests(PREDICT, self._part.definition.guests(PREDICT)),

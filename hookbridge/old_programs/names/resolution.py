@@ -45,6 +45,8 @@ PUBLIC: dict[str, str] = table("names")["public"]
 LAYERS = frozenset(table("names")["modules of layers"])
 # Private names that are there, but are something else than in TensorFlow 1.
 OTHERS: dict[str, str] = table("names")["private"]
+# Private modules that have another place today.
+MOVED: dict[str, str] = table("names")["moved private modules"]
 
 
 class Resolution(NamedTuple):
@@ -71,9 +73,9 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return _resolve_removed(name, part)
     if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
-    for prefix, find in _FINDER_OF_PREFIX.items():
+    for prefix, resolver in _RESOLVER_OF_PREFIX.items():
         if f"{name}.".startswith(f"{prefix}."):
-            return find(name, prefix, target)
+            return resolver(name, prefix, target)
     if root != "tf" or target.has(name):
         return None
     if not name.startswith("tf.compat.") and target.has_v1(name):
@@ -238,11 +240,20 @@ def _resolve_private_keras(name: str, prefix: str, target: Target) -> Resolution
 
 def _resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """The name itself, if the target has it or nothing is known of it."""
+    if today := _moved(name):
+        outcome = _resolve_private(today, prefix, target)
+        is_there = outcome is not None and outcome.code == "PRIVATE"
+        return Resolution("PRIVATE_MOVED", today) if is_there else outcome
     module, _, last = name.rpartition(".")
     if living := _other_meaning(name, module, last, target):
         return Resolution("V1_NAME", living)
+    return _resolve_in_place(name, target)
+
+
+def _resolve_in_place(name: str, target: Target) -> Resolution:
+    """What becomes of a private name whose module is where it was, if it is there."""
     lost, in_module, is_certain = missing_private(name, target)
-    last = lost if lost and in_module else last
+    last = lost if lost and in_module else name.rpartition(".")[2]
     living = next(filter(target.has, _public_places(name, last)), "")
     if not lost:
         # `run` looks among the public names, too.
@@ -255,6 +266,14 @@ def _resolve_private(name: str, prefix: str, target: Target) -> Resolution | Non
     if in_module:
         return Resolution("V1_NAME", living)
     return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+
+
+def _moved(name: str) -> str:
+    """A name in a private module that has moved, as it is today; empty for others."""
+    for old, today in MOVED.items():
+        if f"{name}.".startswith(f"{old}."):
+            return today + name[len(old) :]
+    return ""
 
 
 def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
@@ -296,7 +315,7 @@ def _resolve_our_v1(name: str, prefix: str, target: Target) -> Resolution | None
 
 
 # The first row that has a prefix of the name decides.
-_FINDERS = (
+_RESOLVERS = (
     (("tensorflow_estimator.python",), _resolve_private_estimator),
     (("tensorflow.python.estimator",), _resolve_private_estimator),
     (_ESTIMATORS, _resolve_estimator),
@@ -310,7 +329,9 @@ _FINDERS = (
     ((_CARRIED,), _resolve_carried),
     ((f"{_ESTIMATOR}.v1",), _resolve_our_v1),
 )
-_FINDER_OF_PREFIX = {prefix: find for prefixes, find in _FINDERS for prefix in prefixes}
+_RESOLVER_OF_PREFIX = {
+    prefix: resolver for prefixes, resolver in _RESOLVERS for prefix in prefixes
+}
 
 
 def _joined(*parts: str) -> str:

@@ -143,6 +143,12 @@ class _Text(NamedTuple):
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
     """Whether a module has a name; None if its text does not show it."""
+    return _has(file, name, set())
+
+
+def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
+    """The same; of the modules that were asked already nothing more comes."""
+    asked.add(file)
     text = _text(file)
     if text is None:
         return False
@@ -150,13 +156,13 @@ def has(file: Path, name: str) -> bool | None:
         return True
     others: set[bool | None] = {None} if text.is_opaque else set()
     if not name.startswith("_"):
-        others |= {_in_starred(file, starred, name) for starred in text.starred}
+        others |= {_in_starred(file, star, name, asked) for star in text.starred}
     if True in others:
         return True
     return None if None in others else False
 
 
-def _in_starred(file: Path, starred: str, name: str) -> bool | None:
+def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
     """Whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
@@ -166,7 +172,9 @@ def _in_starred(file: Path, starred: str, name: str) -> bool | None:
     place = place.joinpath(*parts)
     source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     # A module in another language shows nothing.
-    return has(source, name) if source.is_file() and source != file else None
+    if source in asked:
+        return False
+    return _has(source, name, asked) if source.is_file() else None
 
 
 @functools.cache

@@ -3,11 +3,15 @@
 `run`, `doctor`, `scan` and `rewrite` all ask here. Nothing is executed and TensorFlow
 is not imported.
 
-Reading order: `bound_names` (which TensorFlow name an expression means),
-`conditions` (what conditions about versions come to), `guards` (code that a program
-runs only where a name is there), `evidence` (what one file says),
-`notebooks` and `modules` (a file with all of this), `imports` (which file an import
-means), `search_path` (folders that a file adds), `programs` (which files run together,
-and what follows), `packages` (what is missing beside TensorFlow), `libraries`
-(installed packages).
+Reading order: `import_statements` (what is imported, and how it is spelled),
+`bound_names` (which TensorFlow name an expression means), `named_uses` (where a module
+names a library), `starred` (what bare names of starred imports mean), `conditions`
+(what conditions about versions come to), `guards` (code that a program runs only where
+a name is there), `evidence` (what one file says), `meaning` (what a program says),
+`python2`, `ipython_lines`, `notebooks` and `modules` (a file with all of this),
+`imports` (which file an import means), `search_path` (folders that a file adds),
+`scripts` (whether a file does something), `programs` (which files run together),
+`lost_imports` (what libraries have lost of it), `packages` (what is missing beside
+TensorFlow), `libraries` (installed packages of TensorFlow 1), `library_losses` (what
+installed packages use that NumPy lost).
 """

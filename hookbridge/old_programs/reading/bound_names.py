@@ -3,84 +3,46 @@
 from __future__ import annotations
 
 import ast
-import re
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.removed import removed_methods
+from hookbridge.old_programs.reading.import_statements import (
+    canonical,
+    imports,
+    loaded,
+    module_name,
+)
 
-# Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
-_COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
+# What binds names, or holds what may fail.
+_BINDING = frozenset(
+    {
+        ast.Import,
+        ast.ImportFrom,
+        ast.arg,
+        ast.Assign,
+        ast.Global,
+        ast.Try,
+        ast.ExceptHandler,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.Lambda,
+        ast.ClassDef,
+    }
+)
+# What has nothing below it.
+_LEAVES = frozenset({ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_V1 = "tf.compat.v1"
 # Packages of which other names for a part are followed.
 _FOLLOWED = ("tensorflow", "tf_slim", "hookbridge", "absl")
 
 
-def canonical(dotted: str) -> str:
-    """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or unchanged.
+class Given(NamedTuple):
+    """A name of TensorFlow that a module has from a starred import."""
 
-    `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
-    `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
-    """
-    root, _, rest = dotted.partition(".")
-    if root != "tensorflow" or rest.startswith(("python.", "core.")):
-        return dotted
-    rest = _COPIES.sub("", rest)
-    if rest.startswith("compat.v1.contrib"):
-        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
-    if rest == "compat.v2" or rest.startswith("compat.v2."):
-        rest = rest[len("compat.v2.") :]
-    if rest.startswith("contrib.") and ".python." in rest:
-        rest = _public_contrib(rest)
-    return f"tf.{rest}" if rest else "tf"
-
-
-def _public_contrib(rest: str) -> str:
-    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`."""
-    package, _, inside = rest.partition(".python.")
-    if ".nets." in inside:
-        return f"{package}.nets.{inside.partition('.nets.')[2]}"
-    parts = inside.split(".")
-    classes = [number for number, part in enumerate(parts) if part[:1].isupper()]
-    return f"{package}.{'.'.join(parts[classes[0] :])}" if classes else rest
-
-
-def as_v1(name: str) -> str:
-    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
-    root, _, rest = name.partition(".")
-    if root != "tf" or rest.partition(".")[0] in ("compat", "contrib", "examples"):
-        return name
-    return f"{_V1}.{rest}" if rest else _V1
-
-
-def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
-    """The absolute name of `..base`, of that level, in a package with these parts."""
-    above = list(package[: len(package) - level + 1]) if level else []
-    return ".".join([*above, *(base.split(".") if base else [])])
-
-
-class Import(NamedTuple):
-    """One name that an import binds."""
-
-    node: ast.Import | ast.ImportFrom
-    alias: ast.alias  # the part of it that binds the name
-    bound: str  # "*" for all names of a module
-    full: str  # what is imported; the name begins with dots for a relative import
-
-
-def imports(node: ast.AST) -> Iterator[Import]:
-    """Each name that an import binds; nothing for other nodes."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            bound = alias.asname or alias.name.partition(".")[0]
-            yield Import(node, alias, bound, alias.name)
-    elif isinstance(node, ast.ImportFrom):
-        module = "." * node.level + (node.module or "")
-        for alias in node.names:
-            bound = alias.asname or alias.name
-            yield Import(node, alias, bound, f"{module}.{alias.name}")
+    dotted: str  # what it is: `tensorflow.placeholder`
+    star: str  # the module that the file stars itself; empty if another file does
 
 
 class Scope:
@@ -96,6 +58,10 @@ class Scope:
     def bind(self, name: str, dotted: str) -> None:
         """Notes what an import gives to a name."""
         self.imported.setdefault(name, {})[dotted] = None
+
+    def has(self, name: str) -> bool:
+        """Whether the scope binds a name."""
+        return name in self.imported or self.others[name] > 0
 
     def value(self, name: str) -> str | None:
         """What an import of this scope gives to a name, if that is certain."""
@@ -114,9 +80,17 @@ class Names:
         self, tree: ast.Module, nodes: Sequence[ast.AST], package: Sequence[str] = ()
     ) -> None:
         self.starred: list[str] = []  # the modules of `from module import *`, in order
+        self.tried: set[str] = set()  # those of them that stand in a `try`
+        # Name -> what starred imports give it; `starred.follow` fills it.
+        self.given: dict[str, Given] = {}
+        # Dotted name -> the names of that module of the same program.
+        self.own: Mapping[str, Names] = {}
+        # What attributes of these modules are: `common.tf` is `tensorflow`.
+        self.through: dict[str, str] = {}
         # `v1` for `v1 = tf.compat.v1` at module level.
         self.aliases: set[str] = set()
         self._package = package
+        self._in_try = False
         self._top = Scope()
         self._roots: dict[ast.Name, Scope] = {}
         self._walk(tree, self._top)
@@ -138,21 +112,37 @@ class Names:
     def _walk(self, node: ast.AST, scope: Scope) -> None:
         """Notes what each statement below a node binds, and the scope of each name."""
         for child in ast.iter_child_nodes(node):
-            inner = scope
             if isinstance(child, ast.Name):
                 self._roots[child] = scope
                 if not isinstance(child.ctx, ast.Load):
                     scope.others[child.id] += 1
-            elif isinstance(child, ast.Import | ast.ImportFrom):
-                self._import(child, scope)
-            elif isinstance(child, ast.arg):
-                scope.others[child.arg] += 1
-            elif isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-                scope.others[getattr(child, "name", "")] += 1
-                inner = Scope(scope) if isinstance(child, _FUNCTIONS) else scope
-            self._walk(child, inner)
+            elif type(child) in _BINDING:
+                self._bind(child, scope)
+            elif type(child) not in _LEAVES:
+                self._walk(child, scope)
+
+    def _bind(self, child: ast.AST, scope: Scope) -> None:
+        """Notes what a statement binds, and what is below it."""
+        inner = scope
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            self._import(child, scope)
+        elif isinstance(child, ast.arg):
+            scope.others[child.arg] += 1
+        elif isinstance(child, ast.Assign):
+            self._assign(child, scope)
+        elif isinstance(child, ast.Global):
+            self._top.others.update(child.names)
+        elif isinstance(child, ast.ExceptHandler):
+            scope.others[child.name or ""] += 1
+        elif isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+            scope.others[getattr(child, "name", "")] += 1
+            inner = Scope(scope) if isinstance(child, _FUNCTIONS) else scope
+        before, self._in_try = self._in_try, self._in_try or isinstance(child, ast.Try)
+        self._walk(child, inner)
+        self._in_try = before
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        """Notes what an import binds, and the modules whose names it stars."""
         for _, alias, bound, full in imports(node):
             if isinstance(node, ast.Import):
                 scope.bind(bound, full if alias.asname else bound)
@@ -160,8 +150,20 @@ class Names:
             module = module_name(node.module, node.level, self._package)
             if bound == "*":
                 self.starred.append(module)
+                if self._in_try:
+                    self.tried.add(module)
             else:
                 scope.bind(bound, f"{module}.{alias.name}")
+
+    def _assign(self, node: ast.Assign, scope: Scope) -> None:
+        """Notes `tf = importlib.import_module("tensorflow")`."""
+        root, parts = _parts(node.value)
+        module = loaded(root)
+        for target in node.targets if module else ():
+            if isinstance(target, ast.Name):
+                scope.bind(target.id, ".".join([module, *parts]))
+                if scope is self._top:
+                    self.aliases.add(target.id)
 
     def add_aliases(self) -> None:
         """Notes `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""
@@ -179,16 +181,51 @@ class Names:
                     self.bound[name] = value
                     self.aliases.add(name)
 
+    def binds(self, name: str) -> bool:
+        """Whether the module binds a name itself, at its top level."""
+        return self._top.has(name)
+
+    def imported_names(self) -> set[str]:
+        """The dotted names that the imports at its top level bind."""
+        return {dotted for held in self._top.imported.values() for dotted in held}
+
+    @functools.cached_property
+    def free(self) -> frozenset[str]:
+        """The names that the module reads, and binds nowhere around the place."""
+        found: set[str] = set()
+        for node, scope in self._roots.items():
+            if node.id not in found and isinstance(node.ctx, ast.Load):
+                inner: Scope | None = scope
+                while inner is not None and not inner.has(node.id):
+                    inner = inner.above
+                if inner is None:
+                    found.add(node.id)
+        return frozenset(found)
+
     def raw(self, node: ast.AST) -> str | None:
-        """The dotted name of an expression as imported, or None."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
+        """The dotted name of an expression as imported, or None.
+
+        What it has from another module of the program is what it is there.
+        """
+        dotted = self.plain(node)
+        return dotted and self._followed(dotted) if self.through else dotted
+
+    def plain(self, node: ast.AST) -> str | None:
+        """The dotted name of an expression as the imports of this file say it."""
+        first, parts = _parts(node)
+        root = self._meant(first) if isinstance(first, ast.Name) else loaded(first)
+        if not root:
             return None
-        root = self._meant(node)
-        return None if root is None else ".".join([root, *reversed(parts)])
+        return ".".join([root, *parts])
+
+    def _followed(self, dotted: str) -> str:
+        """A name that another module of the program has, as what it is there."""
+        parts = dotted.split(".")
+        for end in range(len(parts), 1, -1):
+            value = self.through.get(".".join(parts[:end]))
+            if value is not None:
+                return ".".join([value, *parts[end:]])
+        return dotted
 
     def _meant(self, node: ast.Name) -> str | None:
         """What a name is given by an import, if that is certain."""
@@ -207,28 +244,10 @@ class Names:
         return None if raw is None else canonical(raw)
 
 
-def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
-    """Those of the names that are of a library which the module imports."""
-    imported = {one.full.partition(".")[0] for node in nodes for one in imports(node)}
-    return [name for name in names if name.partition(".")[0] in imported]
-
-
-def uses(
-    nodes: Sequence[ast.AST], names: Names
-) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost dotted names in a module, and the names that it imports.
-
-    So are methods that a library has lost: if the module imports the library, an
-    object with a method of such a name is taken for one of the library's.
-    """
-    inner: set[int] = set()
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            inner.add(id(node.value))
-            if id(node) not in inner and (name := names.of(node)) is not None:
-                yield node, name
-            elif lost := removed_methods(node.attr):
-                yield from ((node, one) for one in _of_imported(lost, nodes))
-        for one in imports(node):
-            if one.bound != "*" and not one.full.startswith("."):
-                yield one.node, canonical(one.full)
+def _parts(node: ast.AST) -> tuple[ast.AST, list[str]]:
+    """What a dotted name begins with, and the attributes after it."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return node, parts

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.bound_names import Names, canonical
+from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.import_statements import canonical
 
 # What code asks that has branches for other versions of TensorFlow or of Python.
 _VERSIONS = frozenset(
@@ -38,10 +39,28 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda item, items: item not in items,
 }
 _METHODS = frozenset({"split", "startswith", "strip", "rstrip"})
-# The last name of what makes a version of a text.
-_PARSERS = frozenset(
-    {"LooseVersion", "StrictVersion", "Version", "parse", "parse_version"}
-)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, as far as they lead it."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+# What functions of one argument make, by their last names: those of Python, and those
+# that make a version of a text.
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "tuple": tuple,
+    "list": tuple,
+    "LooseVersion": _numbers,
+    "StrictVersion": _numbers,
+    "Version": _numbers,
+    "parse": _numbers,
+    "parse_version": _numbers,
+}
 
 
 class UnknownConditionError(Exception):
@@ -188,11 +207,8 @@ class _Reading:
             raise UnknownConditionError
         function, arguments = node.func, node.args
         name = getattr(function, "id", None) or getattr(function, "attr", "")
-        if name in ("int", "float", "str", "tuple", "list") and len(arguments) == 1:
-            convert: Any = {"int": int, "float": float, "str": str}.get(name, tuple)
-            return convert(self.value(arguments[0]))
-        if name in _PARSERS and len(arguments) == 1:
-            return _numbers(self.value(arguments[0]))
+        if name in _CONVERSIONS and len(arguments) == 1:
+            return _CONVERSIONS[name](self.value(arguments[0]))
         if name == "map" and [ast.unparse(one) for one in arguments[:1]] == ["int"]:
             return tuple(int(part) for part in self.value(arguments[1]))
         if name in ("python_version", "python_version_tuple") and not arguments:
@@ -202,9 +218,3 @@ class _Reading:
             if isinstance(text, str):
                 return getattr(text, name)(*map(self.value, arguments))
         raise UnknownConditionError
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version, as far as they lead it."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()

@@ -6,18 +6,20 @@ import ast
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hookbridge.old_programs.names.removed import removed_part
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
-from hookbridge.old_programs.reading.bound_names import (
-    Names,
+from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.import_statements import (
+    STATEMENTS,
     as_v1,
     canonical,
     imports,
-    uses,
+    loaded,
 )
+from hookbridge.old_programs.reading.named_uses import uses
 
 # Packages that bring TensorFlow with them or are a part of it.
 TENSORFLOW = frozenset(
@@ -66,6 +68,10 @@ _AT_MODULE_LEVEL = _names("needs v1 at module level")
 _WITH_THREADS = _names("trains in threads", [""])
 
 
+# What a place shows: the kind of evidence (a field of `Evidence`), a name, the line.
+_Sign: TypeAlias = tuple[str, str, int]
+
+
 class Use(NamedTuple):
     """A name in a file and where it stands."""
 
@@ -111,8 +117,8 @@ def examine(
 ) -> Evidence:
     """The evidence of one file."""
     first_uses: dict[str, Use] = {}
-    kinds = _kinds(nodes, names, guarded)
-    for kind, name, line in sorted(kinds, key=lambda one: one[2]):
+    signs = _signs(nodes, names, guarded)
+    for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
         first_uses.setdefault(kind, Use(name, file, line))
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
@@ -121,10 +127,10 @@ def examine(
     return Evidence(**first_uses, written=written, removed=frozenset(removed))
 
 
-def _kinds(
+def _signs(
     nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
-) -> Iterator[tuple[str, str, int]]:
-    """Each piece of evidence: its kind, name and line."""
+) -> Iterator[_Sign]:
+    """All that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
         written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
@@ -141,27 +147,45 @@ def _kinds(
 
 def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
-) -> Iterator[tuple[str, str, int]]:
+) -> Iterator[_Sign]:
     """What imports, names, calls and constants show, one node at a time."""
+    given = names.given
     for node in nodes:
-        for one in imports(node):
-            if one.full.partition(".")[0] in TENSORFLOW:
-                yield "tensorflow", one.full, one.node.lineno
-                yield from _examine_name(canonical(one.full), one.node.lineno, target)
         if isinstance(node, ast.Attribute):
             yield from _examine_attribute(node, names, target)
         elif isinstance(node, ast.Call):
-            full = names.of(node.func) or ""
-            old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
-            if old_rate and full.startswith("tf.keras.optimizers."):
-                yield "keras2", f"{full}(lr=)", node.lineno
-        elif isinstance(node, ast.Constant) and node.value == _LEGACY_KERAS:
-            yield "keras_choice", _LEGACY_KERAS, node.lineno
+            yield from _examine_call(node, names, target)
+        elif isinstance(node, ast.Constant):
+            if node.value == _LEGACY_KERAS:
+                yield "keras_choice", _LEGACY_KERAS, node.lineno
+        elif given and isinstance(node, ast.Name):
+            name = names.of(node) if node.id in given else None
+            if name is not None:
+                yield from _examine_name(name, node.lineno, target)
+        elif type(node) in STATEMENTS:
+            for one in imports(node):
+                yield from _examine_import(one.full, one.node.lineno, target)
+
+
+def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:
+    """What a call shows: the old name of a learning rate, or what it imports."""
+    full = names.of(node.func) or ""
+    old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
+    if old_rate and full.startswith("tf.keras.optimizers."):
+        yield "keras2", f"{full}(lr=)", node.lineno
+    yield from _examine_import(loaded(node), node.lineno, target)
+
+
+def _examine_import(full: str, line: int, target: Target) -> Iterator[_Sign]:
+    """What the import of a name shows."""
+    if full.partition(".")[0] in TENSORFLOW:
+        yield "tensorflow", full, line
+        yield from _examine_name(canonical(full), line, target)
 
 
 def _examine_attribute(
     node: ast.Attribute, names: Names, target: Target
-) -> Iterator[tuple[str, str, int]]:
+) -> Iterator[_Sign]:
     """What a dotted name shows, or a method of whatever it is called on."""
     full = names.of(node)
     if full is not None:
@@ -174,9 +198,7 @@ def _examine_attribute(
         yield "needs_v1", "shape[...].value", node.lineno
 
 
-def _examine_name(
-    name: str, line: int, target: Target
-) -> Iterator[tuple[str, str, int]]:
+def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
     """What a name of TensorFlow, or of a package that brings it, shows by itself."""
     for kind, beginnings in _PARTS.items():
         if name.startswith(beginnings):
@@ -192,9 +214,7 @@ def _examine_name(
         yield "new", name, line
 
 
-def _needing_v1(
-    nodes: Sequence[ast.AST], names: Names
-) -> Iterator[tuple[str, str, int]]:
+def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
     """The calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = [(call, names.of(call.func) or "") for call in calls]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from hookbridge.old_programs.reading.conditions import Conditions
+from hookbridge.old_programs.reading.import_statements import loaded
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -14,6 +15,13 @@ _NO_NAME = "AttributeError"
 IsDead: TypeAlias = Callable[[ast.AST], bool]
 # These catch that too, but most often stand around whole programs.
 _ALL = frozenset({"Exception", "BaseException"})
+# What has parts that may be left out.
+_BLOCKS = frozenset(
+    kind
+    for kind in vars(ast).values()
+    if isinstance(kind, type)
+    and {"body", "orelse", "values"} & set(getattr(kind, "_fields", ()))
+)
 # Statements after which a block does not go on.
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -39,6 +47,8 @@ def guarded(
     """
     ids: set[int] = set()
     for node in nodes:
+        if type(node) not in _BLOCKS:
+            continue
         for part in _guarded_parts(node, conditions, is_dead):
             ids.update(map(id, ast.walk(part)))
     return frozenset(ids)
@@ -94,14 +104,13 @@ def _behind_the_end(
 
 def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
     """The guarded statements of a `try`, and those of handlers that never run."""
-    of_names = [h for h in node.handlers if h.type and _NO_NAME in ast.unparse(h.type)]
     errors = OF_IMPORTS | {_NO_NAME}
+    of_names = tries_names(node)
     has_import = any(catches(handler, errors) for handler in node.handlers)
     parts = [
         statement
         for statement in node.body
-        if of_names
-        or (has_import and isinstance(statement, ast.Import | ast.ImportFrom))
+        if of_names or (has_import and _imports(statement))
     ]
     yield from parts
     if parts and not any(map(is_dead, parts)):
@@ -109,6 +118,35 @@ def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
         for handler in node.handlers:
             if _catches_only(handler, errors) or len(parts) == len(node.body):
                 yield from handler.body
+
+
+def tries_names(node: ast.Try) -> bool:
+    """Whether a program is prepared for each name in a `try` that is not there.
+
+    A handler says so, or nothing but a missing name can fail there.
+    """
+    if any(h.type and _NO_NAME in ast.unparse(h.type) for h in node.handlers):
+        return True
+    catches_it = any(catches(h, frozenset({_NO_NAME})) for h in node.handlers)
+    return catches_it and all(map(_only_names, node.body))
+
+
+def _only_names(statement: ast.stmt) -> bool:
+    """Whether a statement imports, or gives another name to what has one."""
+    if isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass):
+        return True
+    return isinstance(statement, ast.Assign) and all(
+        isinstance(part, ast.Tuple | ast.Attribute | ast.Name | ast.expr_context)
+        for part in ast.walk(statement.value)
+    )
+
+
+def _imports(statement: ast.stmt) -> bool:
+    """Whether a statement imports a module, be it by a call."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return True
+    is_plain = isinstance(statement, ast.Assign | ast.Expr)
+    return is_plain and any(map(loaded, ast.walk(statement)))
 
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:

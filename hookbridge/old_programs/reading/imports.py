@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from hookbridge.old_programs.reading.bound_names import imports, module_name
+from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.bound_names import Given, Names
+from hookbridge.old_programs.reading.import_statements import (
+    all_imports,
+    loaded,
+    module_name,
+)
 from hookbridge.old_programs.reading.modules import Module
 
 
@@ -29,7 +36,10 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
-    for one in (one for node in module.nodes for one in imports(node)):
+    calls = (node for node in module.nodes if isinstance(node, ast.Call))
+    for name in filter(None, map(loaded, calls)):
+        yield from _files(name.split("."), roots)
+    for one in all_imports(module.nodes):
         level = getattr(one.node, "level", 0)
         parts = [part for part in one.full.split(".") if part]
         if not level:
@@ -65,26 +75,69 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
             return
 
 
+def know(module: Module, own: Mapping[str, Module]) -> None:
+    """Lets a module's names know those of the modules that it imports."""
+    module.names.own = {dotted: other.names for dotted, other in own.items()}
+
+
 def link(module: Module, own: Mapping[str, Module]) -> bool:
     """Gives a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
     """
-    bound = module.names.bound
-    before = dict(bound)
-    for starred in module.names.starred:
-        other = own.get(starred)
-        if other is None:
-            continue
-        for name, dotted in other.names.bound.items():
-            if not name.startswith("_") and name not in module.names.bound_here:
-                bound[name] = dotted
-    for name, dotted in list(bound.items()):
-        place, _, last = dotted.rpartition(".")
-        other = own.get(place)
-        if other is not None and dotted not in own and last in other.names.bound:
-            bound[name] = other.names.bound[last]
-    if bound == before:
+    names = module.names
+    before = dict(names.bound)
+    know(module, own)
+    _take_starred(names)
+    starred.follow(names)
+    _take_imported(names)
+    through = dict(_through(module))
+    if names.bound == before and through == names.through:
         return False
-    module.names.add_aliases()
+    names.through = through
+    names.add_aliases()
     return True
+
+
+def _take_starred(names: Names) -> None:
+    """Binds what other modules of the program bind that this one stars."""
+    for other in filter(None, map(names.own.get, names.starred)):
+        for name, dotted in other.bound.items():
+            is_given = name in other.given
+            if not (is_given or name.startswith("_") or name in names.bound_here):
+                names.bound[name] = dotted
+
+
+def _take_imported(names: Names) -> None:
+    """Follows names that it imports from other modules of the program."""
+    for name, dotted in list(names.bound.items()):
+        place, _, last = dotted.rpartition(".")
+        source = None if dotted in names.own else names.own.get(place)
+        if source is None:
+            continue
+        if last in source.bound and last not in source.given:
+            names.bound[name] = source.bound[last]
+        elif given := _starred_in(source, last):
+            names.bound[name] = given.dotted
+            names.given[name] = given._replace(star="")
+
+
+def _starred_in(source: Names, name: str) -> Given | None:
+    """What starred imports of another module give to a name that it does not bind."""
+    return None if source.binds(name) else starred.giver(source, name)
+
+
+def _through(module: Module) -> Iterator[tuple[str, str]]:
+    """What attributes of other modules of its program are: `common.tf`."""
+    names = module.names
+    for node in module.nodes if names.own else ():
+        if not isinstance(node, ast.Attribute):
+            continue
+        place = names.plain(node.value)
+        source = None if place is None else names.own.get(place)
+        if source is None or f"{place}.{node.attr}" in names.own:
+            continue
+        if node.attr in source.bound:
+            yield f"{place}.{node.attr}", source.bound[node.attr]
+        elif given := _starred_in(source, node.attr):
+            yield f"{place}.{node.attr}", given.dotted

@@ -22,18 +22,17 @@ from hookbridge.ground.arguments import why_no_file
 from hookbridge.ground.extras import is_installed
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
-from hookbridge.old_programs.reading import guards
-from hookbridge.old_programs.reading.bound_names import Names, imports, uses
+from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
+from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
+from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
-# The package has `2to3`, which Python itself lost in 3.13.
-FROM_PYTHON_2 = (
-    "`pip install fissix` and `python -m fissix -w FILE` make Python 3 of it"
-)
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Folders that hold no code of the user's own.
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
@@ -65,6 +64,7 @@ class Module:
         # All nodes of the tree; a node comes before the nodes inside it.
         self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(self.tree))
         self.names: Names = Names(self.tree, self.nodes, self.package)
+        starred.follow(self.names)
 
     @functools.cached_property
     def path(self) -> str:
@@ -95,8 +95,8 @@ class Module:
         """Whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
         for node in nodes:
-            for one in imports(node):
-                root = one.full.partition(".")[0]
+            for full in (*(one.full for one in imports(node)), loaded(node)):
+                root = full.partition(".")[0]
                 if root and root not in sys.modules and not is_installed(root):
                     return True
         target = Target(NEWEST)
@@ -134,15 +134,11 @@ class Module:
                 said.add(node.value)
         return frozenset(said)
 
-    @functools.cached_property
-    def unused(self) -> dict[str, str]:
-        """What it imports from TensorFlow and never uses: `{bound name: full name}`."""
-        return {
-            one.bound: one.full
-            for node in self.nodes
-            for one in imports(node)
-            if one.full.startswith("tensorflow.") and one.bound not in self.words
-        }
+    @property
+    def unused_stars(self) -> set[str]:
+        """The modules of TensorFlow that it stars, and of which it uses no name."""
+        starred_ones = set(filter(starred.is_followed, self.names.starred))
+        return starred_ones - {given.star for given in self.names.given.values()}
 
     @property
     def unread_cells(self) -> list[Unread]:
@@ -187,7 +183,12 @@ def read_module(file: str | os.PathLike[str]) -> Module | Unread:
             return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
         content = path.read_bytes()
         if path.suffix == ".ipynb":
-            notebook = parse(content.decode("utf-8"))
+            try:
+                notebook = parse(content.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise
+            except ValueError as e:
+                return Unread(name, str(e))
             return Module(notebook.text, name, content, "utf-8", notebook)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         return Module(content.decode(encoding), name, content, encoding)
@@ -238,9 +239,7 @@ def split_lines(text: str) -> list[str]:
 def why(error: SyntaxError) -> str:
     """What is wrong with a file, in a sentence."""
     text = (error.text or "").strip()
-    if re.match(r"(print|exec)\s+[^\s=(]", text) or re.match(
-        r"except\s+[\w.]+\s*,\s*\w+\s*:", text
-    ):
+    if is_python_2(error):
         return f"Python 2 (line {error.lineno}: {text}); {FROM_PYTHON_2}"
     line = f" in line {error.lineno}" if error.lineno else ""
     return f"syntax error{line}: {error.msg}"

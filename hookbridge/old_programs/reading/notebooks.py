@@ -15,24 +15,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hookbridge.old_programs.reading import ipython_lines
+from hookbridge.old_programs.reading.ipython_lines import (
+    as_python,
+    has_lines,
+    plain,
+    with_lines,
+)
+
 _CELL = "__hookbridge_cell_{}__"
-_LINE = "__hookbridge_line_{}__"
 _BORDER = re.compile(r"^__hookbridge_cell_(\d+)__\n", re.M)
-_MARK = re.compile(r"__hookbridge_line_(\d+)__")
-_IPYTHON = ("%", "!", "?")
-# `files = !ls` and `took = %timeit -o f()`.
-_ASSIGNED = re.compile(r"(\s*[\w.,\[\]'\" ]+=\s*)([!%].*)")
-_HELP = re.compile(r"\s*%{0,2}[\w.*]+\?{1,2}\s*")
 # Cell magics whose cell is Python that shares the names of the notebook.
 _PYTHON_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
-_VERSION_1 = r"(?:(?:[=~]=|<=?)\s*1\b|<\s*2(?:\.0)*(?![.\d]))"
-# A line that asks for TensorFlow 1.
-_OLD_PIN = re.compile(
-    r"%tensorflow_version\s+1"
-    r"|%load_ext\s+hookbridge\b"
-    r"|[!%]\s*(?:\S+ -m )?pip3?\s+install\b.*\btensorflow(?:[-_][cg]pu)?\s*"
-    + _VERSION_1
-)
 
 
 @dataclass(frozen=True)
@@ -87,20 +81,11 @@ class Notebook:
     @property
     def old_pins(self) -> tuple[tuple[int, str], ...]:
         """The lines of `text` that ask for TensorFlow 1, and how they do."""
-        found = []
-        for number, row in enumerate(self.text.split("\n"), 1):
-            for mark in _MARK.finditer(row):
-                line = self.lines[int(mark[1])]
-                if _OLD_PIN.match(line):
-                    found.append((number, line))
-        return tuple(found)
+        return tuple(ipython_lines.old_pins(self.text, self.lines))
 
     def shown(self, text: str) -> str:
         """A text of all cells as the user sees it."""
-        return self._with_lines(_BORDER.sub(r"# cell \1\n", text))
-
-    def _with_lines(self, text: str) -> str:
-        return _MARK.sub(lambda match: self.lines[int(match[1])], text)
+        return with_lines(_BORDER.sub(r"# cell \1\n", text), self.lines)
 
     def with_code(self, text: str) -> str:
         """The notebook's JSON with other code; outputs and metadata stay.
@@ -113,10 +98,11 @@ class Notebook:
             raise ValueError("its cells cannot be distinguished; rewrite them by hand")
         document = copy.deepcopy(self.document)
         for number, code in zip(numbers, parts[1::2], strict=True):
-            _put(document["cells"][number], self._with_lines(code))
+            _put(document["cells"][number], with_lines(code, self.lines))
         if first:
             place = self.code[0].number - 1
-            new = _new_cell(document, document["cells"][place], self._with_lines(first))
+            code = with_lines(first, self.lines)
+            new = _new_cell(document, document["cells"][place], code)
             document["cells"].insert(place, new)
         return json.dumps(document, **self.layout) + self.end
 
@@ -125,35 +111,71 @@ def parse(text: str) -> Notebook:
     """Reads the JSON of a notebook.
 
     Cells in other languages (`%%bash`) stay as they are.
+
+    Raises:
+      ValueError: it is no notebook of Python; the message says why.
     """
-    document = json.loads(text)
+    document = _loaded(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise ValueError("not a notebook of format 4: it has no list `cells`")
     language = _language(document)
     if language.lower() not in ("", "python", "ipython"):
         raise ValueError(f"a notebook of {language}, not of Python")
-    found = list(_code_cells(document["cells"]))
+    code = tuple(_code_cells(document["cells"]))
     lines: list[str] = []
     broken: dict[int, SyntaxError] = {}
-    parts, numbers, borders, line = [], [], [], 1
-    for one in found:
-        code = _as_python(one.source, lines) if one.is_python else None
-        if isinstance(code, str):
-            parts.append(f"{_CELL.format(one.number)}\n{code}")
-            numbers.append(one.number - 1)
-            borders.append(line)
-            line += parts[-1].count("\n")
-        elif code is not None:
-            broken[one.number] = code
-    whole, cells = "".join(parts), (tuple(numbers), tuple(borders), tuple(lines))
-    return Notebook(document, tuple(found), whole, *cells, broken, *_layout(text))
+    whole = ""
+    numbers: list[int] = []
+    borders: list[int] = []
+    for cell in code:
+        python = as_python(cell.source, lines) if cell.is_python else None
+        if isinstance(python, str):
+            numbers.append(cell.number - 1)
+            borders.append(whole.count("\n") + 1)
+            whole += f"{_CELL.format(cell.number)}\n{python}"
+        elif python is not None:
+            broken[cell.number] = python
+    layout, end = _layout(text)
+    return Notebook(
+        document=document,
+        code=code,
+        text=whole,
+        cells=tuple(numbers),
+        borders=tuple(borders),
+        lines=tuple(lines),
+        broken=broken,
+        layout=layout,
+        end=end,
+    )
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        where = f"line {e.lineno}, column {e.colno}"
+        raise ValueError(f"no JSON in {where} ({e.msg})") from None
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+
+
+def _part(held: dict[str, Any], name: str, kind: type, of: str) -> Any:
+    """A part of the document, which has to be of a kind if it is there."""
+    value = held.get(name) or kind()
+    if not isinstance(value, kind):
+        what = "an object" if kind is dict else "a list"
+        raise ValueError(f"`{name}` of {of} is {value!r}, and not {what}")
+    return value
 
 
 def _code_cells(cells: list[Any]) -> Iterator[Cell]:
     """The cells with code, by the numbers that they have among all cells."""
     for number, cell in enumerate(cells, 1):
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            tags = (cell.get("metadata") or {}).get("tags") or ()
+        if not isinstance(cell, dict):
+            raise ValueError(f"its cell {number} is {cell!r}, and not an object")
+        if cell.get("cell_type") == "code":
+            metadata = _part(cell, "metadata", dict, f"its cell {number}")
+            tags = _part(metadata, "tags", list, f"its cell {number}")
             yield Cell(number, _source(cell, number), "raises-exception" in tags)
 
 
@@ -167,13 +189,13 @@ def _cells_with_marks(text: str) -> list[str]:
     """The numbers of the cells in which lines of IPython stand."""
     _, *parts = _BORDER.split(text)
     pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [number for number, code in pairs if _MARK.search(code)]
+    return [number for number, code in pairs if has_lines(code)]
 
 
 def _language(document: dict[str, Any]) -> str:
-    metadata = document.get("metadata") or {}
-    named = metadata.get("language_info") or {}
-    spec = metadata.get("kernelspec") or {}
+    metadata = _part(document, "metadata", dict, "the document")
+    named = _part(metadata, "language_info", dict, "its metadata")
+    spec = _part(metadata, "kernelspec", dict, "its metadata")
     return str(named.get("name") or spec.get("language") or "")
 
 
@@ -191,7 +213,7 @@ def _put(cell: dict[str, Any], code: str) -> None:
     old = "".join(before)
     if not old.endswith("\n"):
         code = code.removesuffix("\n")
-    if code != _plain(old):
+    if code != plain(old):
         code = code.replace("\n", "\r\n") if "\r\n" in old else code
         is_list = isinstance(before, list)
         cell["source"] = code.splitlines(keepends=True) if is_list else code
@@ -208,62 +230,6 @@ def _new_cell(document: Any, like: dict[str, Any], code: str) -> dict[str, Any]:
     source = code.removesuffix("\n").splitlines(keepends=True)
     is_list = isinstance(like.get("source"), list)
     return {**new, "source": source if is_list else "".join(source)}
-
-
-def _plain(code: str) -> str:
-    """A cell's code with plain line ends, and without an indent that IPython drops."""
-    code = code.replace("\r\n", "\n")
-    indent = re.match(r"[ \t]*", code)
-    return re.sub(f"^{indent[0]}", "", code, flags=re.M) if indent else code
-
-
-def _as_python(code: str, lines: list[str]) -> str | SyntaxError:
-    """A cell's code with names for IPython's lines, or what is wrong with it."""
-    code = _plain(code)
-    if "__hookbridge_" in code or "\r" in code:
-        return SyntaxError("a carriage return alone, or a name of hookbridge's own")
-    code = code if code.endswith("\n") or not code else f"{code}\n"
-    taken, rows, error = len(lines), code.split("\n"), _error(code)
-    # `% x` may begin a line of Python too, so only lines at which Python stops change.
-    while error is not None and 0 < (error.lineno or 0) <= len(rows):
-        if not _replace(rows, error.lineno or 1, lines):
-            break
-        error = _error("\n".join(rows))
-    if error is None:
-        return "\n".join(rows)
-    del lines[taken:]
-    return error
-
-
-def _replace(rows: list[str], place: int, lines: list[str]) -> bool:
-    """Puts a name for what is IPython's in a line; returns whether there is something.
-
-    A line that ends with a backslash takes the next one along.
-    """
-    row = rows[place - 1]
-    stripped = row.lstrip()
-    before, own = row[: len(row) - len(stripped)], stripped
-    if found := _ASSIGNED.fullmatch(row):
-        before, own = found[1], found[2]
-    elif not (stripped.startswith(_IPYTHON) or _HELP.fullmatch(row)):
-        return False
-    while True:
-        rows[place - 1] = before + _LINE.format(len(lines))
-        lines.append(own)
-        if not own.endswith("\\") or before.strip() or place == len(rows):
-            return True
-        place += 1
-        own = rows[place - 1].removeprefix(before)
-
-
-def _error(code: str) -> SyntaxError | None:
-    try:
-        ast.parse(code)
-    except SyntaxError as e:
-        return e
-    except ValueError as e:  # a null byte, before Python 3.12
-        return SyntaxError(str(e))
-    return None
 
 
 def _layout(text: str) -> tuple[dict[str, Any], str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hookbridge.ground import extras, installed
 from hookbridge.ground.compat import LAST_WITH_KERAS2
-from hookbridge.old_programs.reading.programs import Meaning
+from hookbridge.old_programs.reading.meaning import Meaning
 
 
 def missing(meaning: Meaning, keras2: object) -> Iterator[tuple[object, list[str]]]:

@@ -1,25 +1,26 @@
-"""Which files run together: a file means what the programs mean that import it.
-
-This is the one place that decides whether `import tensorflow` means TensorFlow 1, in
-which files, and whether a program needs the v1 behaviour and Keras 2.
-"""
+"""Which files run together: a file means what the programs mean that import it."""
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.bound_names import canonical, imports
-from hookbridge.old_programs.reading.evidence import Evidence, Use
-from hookbridge.old_programs.reading.imports import folders_above, imported, link
+from hookbridge.old_programs.names.removed import roots
+from hookbridge.old_programs.reading.import_statements import all_imports, canonical
+from hookbridge.old_programs.reading.imports import folders_above, imported, know, link
+from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
 from hookbridge.old_programs.reading.modules import (
     Module,
     Unread,
     find_files,
     read_module,
+)
+from hookbridge.old_programs.reading.scripts import (
+    does_something,
+    is_script,
+    runs_statements,
 )
 from hookbridge.old_programs.reading.search_path import added_folders
 
@@ -27,69 +28,19 @@ from hookbridge.old_programs.reading.search_path import added_folders
 _MAX_LINKS = 10
 
 
-@dataclass(frozen=True)
-class Meaning(Evidence):
-    """What a program means by TensorFlow: the evidence of all its files.
-
-    Its `old` shows TensorFlow 1 for sure; files without evidence of their own mean it
-    too then.
-    """
-
-    @property
-    def is_of_v1(self) -> bool:
-        """Whether models and layers of the program are those of a graph."""
-        return bool(self.old or self.needs_v1 or self.switch or self.estimator)
-
-    @property
-    def v1(self) -> Use | None:
-        """Why the v1 behaviour has to be switched on; None if it has not."""
-        return self.old or (None if self.switch else self.needs_v1)
-
-    def targets_tf1(self, file: Evidence) -> bool:
-        """Whether `import tensorflow` in a file of the program means TensorFlow 1."""
-        return shows_tf1(file) or (self.old is not None and file.new is None)
-
-
-def shows_tf1(file: Evidence) -> bool:
-    """Whether the file itself shows TensorFlow 1."""
-    return bool(file.old or file.pin or (file.leftover and not file.new))
-
-
-def of_files(files: Iterable[Evidence], v1: bool = False) -> Meaning:
-    """The meaning of a program."""
-    files = list(files)
-    result = Meaning(
-        **_first_uses(files),
-        written=frozenset().union(*(file.written for file in files)),
-        removed=frozenset().union(*(file.removed for file in files)),
-    )
-    if result.keras2 is None and (result.is_of_v1 or v1):
-        # The models and layers of a graph are those of Keras 2.
-        return replace(result, keras2=result.keras)
-    return result
-
-
-def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
-    """The first use of each kind; whatever shows TensorFlow 1 is one of `old`."""
-    names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name not in ("written", "removed")]
-    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
-    uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
-    return {kind: next(filter(None, some), None) for kind, some in uses.items()}
-
-
-def read_program(files: Sequence[str], roots: Sequence[str]) -> list[Module]:
-    """The main file, then the modules that it imports from the user's own folders.
+def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
+    """The main file of a program, and what it imports from the user's own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
     """
     main, *others = map(read_module, files)
     if isinstance(main, Unread):
+        kind = "a notebook" if files[0].endswith(".ipynb") else "Python source"
         raise errors.InvalidArgumentError(
-            f"Received the program {files[0]!r}; expected Python source: {main.reason}."
+            f"Received the program {files[0]!r}; expected {kind}: {main.reason}."
         )
     modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
-    return Programs(list(modules.values()), lambda module: roots).modules
+    return Programs(list(modules.values()), lambda module: roots)
 
 
 @dataclass(frozen=True)
@@ -106,6 +57,10 @@ class Place:
     is_run: bool  # whether it is that and does something when it runs
     # Canonical names that it imports from TensorFlow, and that nothing uses.
     unused: frozenset[str] = frozenset()
+    # The names that other files of its programs import from it, one by one.
+    taken: frozenset[str] = frozenset()
+    # What it imports in vain from libraries that have lost it, by full names.
+    lost: frozenset[str] = frozenset()
 
 
 class Programs:
@@ -136,11 +91,12 @@ class Programs:
         self._link()
         self._of: dict[Module, list[Meaning]] = {}
         self._of_main: dict[Module, Meaning] = {}
+        self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
         for main in self._mains():
             parts = self._reached(main)
-            of_main = of_files(part.evidence for part in parts)
+            of_main = meaning_of(part.evidence for part in parts)
             self._of_main[main] = of_main
             for part in parts:
                 self._of.setdefault(part, []).append(of_main)
@@ -148,6 +104,8 @@ class Programs:
 
     def _link(self) -> None:
         """Gives each module the meaning of the names that it has from the others."""
+        for module, own in self._imports.items():
+            know(module, own)
         for _ in range(_MAX_LINKS):
             changed = [link(module, own) for module, own in self._imports.items()]
             if not any(changed):
@@ -182,6 +140,7 @@ class Programs:
                 yield name, module_of_file
 
     def _reached(self, main: Module) -> list[Module]:
+        """A file, and all that it imports, directly or through others."""
         modules = {main: None}
         waiting = [main]
         while waiting:
@@ -193,34 +152,80 @@ class Programs:
 
     def _does_something(self, main: Module) -> bool:
         """Whether a main file, or a module that it imports, does more than define."""
-        return does_something(main) or any(
-            part.evidence.tensorflow and runs_statements(part)
-            for part in self._reached(main)
-        )
+        if main not in self._doing:
+            self._doing[main] = does_something(main) or any(
+                part.evidence.tensorflow and runs_statements(part)
+                for part in self._reached(main)
+            )
+        return self._doing[main]
 
     def place(self, module: Module) -> Place:
         """Where a module stands in its programs."""
         is_main = module in self._of_main
-        is_run = is_main and self._does_something(module)
-        meanings = self._of.get(module) or [of_files([module.evidence])]
+        meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
-        meant = next((one for one in meanings if one.old), meanings[0])
-        of_main, own = self._of_main.get(module, meant), self._imports[module]
-        old = meant.targets_tf1(module.evidence)
-        # Files that were not read may import from one that only defines.
-        unused = frozenset(self._unused(module) if is_run or not is_main else ())
-        return Place(meant, of_main, old, own, is_main, is_run, unused)
+        meaning = next((one for one in meanings if one.old), meanings[0])
+        return Place(
+            meaning=meaning,
+            of_main=self._of_main.get(module, meaning),
+            targets_tf1=meaning.targets_tf1(module.evidence),
+            own=self._imports[module],
+            is_main=is_main,
+            is_run=is_main and self._does_something(module),
+            unused=frozenset(self._unused(module)),
+            taken=frozenset(self._taken(module)),
+        )
+
+    def _others(self, module: Module) -> set[Module]:
+        """The other modules of the programs that a file is a part of."""
+        return self._beside.get(module, set()) - {module}
+
+    def _taken(self, module: Module) -> Iterator[str]:
+        """The names that other files import from the stars of a file, one by one."""
+        if not module.names.starred:
+            return
+        for other in self._others(module):
+            for name, own in self._imports[other].items():
+                if own is module:
+                    for dotted in other.names.imported_names():
+                        place, _, last = dotted.rpartition(".")
+                        if place == name:
+                            yield last
+
+    def is_unused(self, module: Module, bound: str) -> bool:
+        """Whether no file of its programs uses a name that a file imports.
+
+        Other files may import it from this one. Files that were not read may, if this
+        one only defines.
+        """
+        is_main = module in self._of_main
+        if bound in module.words or (is_main and not self._does_something(module)):
+            return False
+        others = self._others(module)
+        said = (other.words | self._shared(other) for other in others)
+        return not any(bound in words for words in said)
+
+    def _shared(self, module: Module) -> set[str]:
+        """The names that a file imports from others of its programs."""
+        roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
+        found = all_imports(module.nodes)
+        full = [one.full for one in found if one.full.partition(".")[0] in roots]
+        return {name.rpartition(".")[2] for name in full}
 
     def _unused(self, module: Module) -> Iterator[str]:
-        """The names of TensorFlow that a file imports and no file of its programs uses.
-
-        Other files may import them from this one.
-        """
-        others = self._beside.get(module, set()) - {module}
-        for bound, full in module.unused.items():
-            said = (other.words | imported_names(other) for other in others)
-            if not any(bound in words for words in said):
-                yield canonical(full)
+        """The canonical names that a file imports in vain."""
+        taken = {
+            given.dotted.rpartition(".")[0]
+            for other in self._others(module)
+            for given in other.names.given.values()
+        }
+        if module not in self._of_main or self._does_something(module):
+            yield from map(canonical, module.unused_stars - taken)
+        for one in all_imports(module.nodes):
+            root, dot, _ = one.full.partition(".")
+            is_followed = dot and (root == "tensorflow" or root in roots())
+            if is_followed and self.is_unused(module, one.bound):
+                yield canonical(one.full)
 
 
 def read_programs(
@@ -240,47 +245,3 @@ def read_programs(
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
     return Programs(modules, roots), unread
-
-
-def imported_names(module: Module) -> set[str]:
-    """The last parts of what a file imports, such as `rotate` of `own.rotate`."""
-    found = (one for node in module.nodes for one in imports(node))
-    return {one.full.rpartition(".")[2] for one in found}
-
-
-def is_script(module: Module) -> bool:
-    """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
-    return module.notebook is not None or any(
-        _called(statement).endswith("app.run")
-        or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
-        for statement in module.tree.body
-    )
-
-
-def _called(statement: ast.stmt) -> str:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-
-
-def does_something(module: Module) -> bool:
-    """Whether a file does more than define names and settings when it runs."""
-    return is_script(module) or runs_statements(module)
-
-
-def runs_statements(module: Module) -> bool:
-    """Whether an import of a file does more than define names and settings."""
-    needs_v1 = module.evidence.needs_v1
-    for statement in module.tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            continue
-        if isinstance(statement, ast.With | ast.For | ast.While):
-            return True
-        last = statement.end_lineno or statement.lineno
-        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
-            return True
-        if name := _called(statement):
-            is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
-            imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
-            if imported_one.startswith("tensorflow") and not is_setting:
-                return True
-    return False

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading.lost_imports import in_vain
+from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.programs import read_programs, shows_tf1
+from hookbridge.old_programs.reading.programs import read_programs
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
@@ -69,10 +71,10 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
-            done = rewrite_module(
-                module, programs.place(module), names, *choice, guests
-            )
-            yield _whole(done, module)
+            lost = in_vain(module, programs)
+            place = dataclasses.replace(programs.place(module), lost=lost)
+            result = rewrite_module(module, place, names, *choice, guests)
+            yield _whole(result, module)
         except ValueError as e:
             yield Unread(module.file, str(e))
         except Exception as e:  # a faulty rule must not stop the other files
@@ -149,23 +151,31 @@ def _copy(source: Path, copy: Path) -> None:
         shutil.copy2(source, copy)
 
 
-def moved(done: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
+def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
     """A rewrite that goes to the copy of its file, if `copy_to` has made one."""
-    file = done.path.resolve()
+    file = rewrite.path.resolve()
     for source, copy in copies.items():
         if file.is_relative_to(source.resolve()):
             place = copy / file.relative_to(source.resolve())
-            return dataclasses.replace(done, copy=place)
-    return done
+            return dataclasses.replace(rewrite, copy=place)
+    return rewrite
 
 
-def _whole(done: Rewritten, module: Module) -> FileRewrite:
+def _whole(result: Rewritten, module: Module) -> FileRewrite:
     """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
     if (notebook := module.notebook) is None:
-        return FileRewrite(module, done, done.source)
-    content = notebook.with_code(done.source)
-    before, source = (notebook.shown(text) for text in (done.before, done.source))
-    shown = dataclasses.replace(done, before=before, source=source)
+        return FileRewrite(module, result, result.source)
+    content = notebook.with_code(result.source)
+    show = notebook.shown
+    shown = Rewritten(
+        show(result.before),
+        show(result.source),
+        tuple(
+            dataclasses.replace(edit, before=show(edit.before), after=show(edit.after))
+            for edit in result.edits
+        ),
+        tuple(dataclasses.replace(t, reason=show(t.reason)) for t in result.todos),
+    )
     return FileRewrite(module, shown, content)
 
 
@@ -180,30 +190,30 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     """
     staged: list[tuple[FileRewrite, Path, Path]] = []
     with contextlib.ExitStack() as stack:
-        for done in sorted(plan, key=lambda d: shows_tf1(d.module.evidence)):
-            path = Path(os.path.realpath(done.path))
+        for rewrite in sorted(plan, key=lambda r: shows_tf1(r.module.evidence)):
+            path = Path(os.path.realpath(rewrite.path))
             beside = path.with_name(f".{path.name}.{os.getpid()}")
             stack.callback(beside.unlink, missing_ok=True)
-            if reason := _stage(done, path, beside):
+            if reason := _stage(rewrite, path, beside):
                 raise errors.UnwritableError(
-                    f"{os.fspath(done.path)} {reason}; no file was changed. Run the "
+                    f"{os.fspath(rewrite.path)} {reason}; no file was changed. Run the "
                     "rewrite again."
                 )
-            staged.append((done, path, beside))
-        for done, path, beside in staged:
+            staged.append((rewrite, path, beside))
+        for rewrite, path, beside in staged:
             os.replace(beside, path)
-            yield done.path
+            yield rewrite.path
 
 
-def _stage(done: FileRewrite, path: Path, beside: Path) -> str:
+def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
     """Writes the new text beside the file; returns why not, or nothing."""
     try:
         with beside.open("wb") as file:
-            file.write(done.content.encode(done.module.encoding))
+            file.write(rewrite.content.encode(rewrite.module.encoding))
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, beside)
-        is_same = path.read_bytes() == done.module.content
+        is_same = path.read_bytes() == rewrite.module.content
     except (OSError, UnicodeEncodeError) as e:
         return f"could not be written ({type(e).__name__}: {e})"
     return "" if is_same else "was changed while it was rewritten"

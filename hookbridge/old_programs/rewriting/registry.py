@@ -14,6 +14,7 @@ from hookbridge.old_programs.rewriting.rules import (
     dead_names,
     guest_lists,
     old_arguments,
+    starred_imports,
     switches,
     v1_imports,
 )
@@ -21,6 +22,7 @@ from hookbridge.old_programs.rewriting.rules import (
 # `v1-imports` is first: it decides what `tf` means.
 REWRITES: tuple[RewriteRule, ...] = (
     v1_imports.RULE,
+    starred_imports.RULE,
     dead_imports.RULE,
     dead_names.RULE,
     old_arguments.RULE,

@@ -6,7 +6,6 @@ AutoGraph runs these functions as they are: a function that it converts may impo
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -14,7 +13,8 @@ import tensorflow as tf
 
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
-from hookbridge.old_programs.run import views
+from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.run import stars, views
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -24,26 +24,26 @@ def _not_converted(method: _Method) -> _Method:
 
 
 class Answers:
-    """Answers the import statements of one file, which may mean TensorFlow 1 (`old`).
+    """Answers the import statements of one file, by the TensorFlow that it means.
 
     With `strict`, importing a name that is gone raises `ImportError`, for imports whose
     error the file catches: it has another way then. Otherwise the name raises when it
     is used.
     """
 
-    def __init__(self, old: bool, strict: bool = False) -> None:
-        self._old, self._is_strict = old, strict
+    def __init__(self, targets_tf1: bool, strict: bool = False) -> None:
+        self._targets_tf1, self._is_strict = targets_tf1, strict
 
     @property
     def strict(self) -> Answers:
         """The strict form, for imports whose `ImportError` the file catches."""
-        return Answers(self._old, strict=True)
+        return Answers(self._targets_tf1, strict=True)
 
     @_not_converted
     def module(self, dotted: str) -> Any:
         """`import dotted as ...`."""
         try:
-            return self._checked(views.find(self._old, dotted), dotted)
+            return self._checked(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
             if self._is_lost(dotted):
                 return Gone(dotted)
@@ -53,7 +53,7 @@ class Answers:
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
         self.module(dotted)
-        return views.find(self._old, dotted.partition(".")[0])
+        return views.find(self._targets_tf1, dotted.partition(".")[0])
 
     @_not_converted
     def name(self, dotted: str, name: str) -> Any:
@@ -62,11 +62,11 @@ class Answers:
         try:
             value = self._checked(getattr(module, name), f"{dotted}.{name}")
             if dotted.startswith(PYTHON) and inspect.ismodule(value):
-                return views.find(self._old, f"{dotted}.{name}")
+                return views.find(self._targets_tf1, f"{dotted}.{name}")
             return value
         except AttributeError as missing:
             try:
-                return views.find(self._old, f"{dotted}.{name}")
+                return views.find(self._targets_tf1, f"{dotted}.{name}")
             except ImportError:
                 if self._is_lost(dotted):
                     return Gone(f"{dotted}.{name}")
@@ -84,17 +84,34 @@ class Answers:
         return value
 
     @_not_converted
-    def star(self, dotted: str, namespace: dict[str, Any]) -> None:
-        """`from dotted import *`."""
-        module = views.find(self._old, dotted)
-        listed = getattr(module, "__all__", None)
-        names = listed or [name for name in dir(module) if not name.startswith("_")]
-        for name in names:
-            value = getattr(module, name, sys)
-            if value is not sys:
-                namespace[name] = value
+    def there(self, value: Any) -> Any:
+        """What a name means, in a file that is prepared for its `AttributeError`."""
+        if views.is_gone(value):
+            raise AttributeError(f"TensorFlow has no such name any more: {value!r}")
+        return value
+
+    @_not_converted
+    def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
+        """`from dotted import *`, in a file that reads the names in `free` bare.
+
+        These are given, too, where the module does not list them and has them all the
+        same.
+        """
+        module = self.module(dotted)
+        for name in stars.listed(self._targets_tf1, dotted, module):
+            try:
+                namespace[name] = getattr(module, name)
+            except AttributeError:
+                continue
+            except Exception:
+                # What the name needs may not be installed.
+                if name in free:
+                    raise
+        for name in set(free) - namespace.keys():
+            if starred.may_give(dotted, name) and hasattr(module, name):
+                namespace[name] = getattr(module, name)
 
 
 # Each rewritten file imports one of these under the name `statements.HELPER`.
-old: Answers = Answers(old=True)
-new: Answers = Answers(old=False)
+for_tf1: Answers = Answers(targets_tf1=True)
+for_tf2: Answers = Answers(targets_tf1=False)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import types
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import IPython
@@ -23,7 +24,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from hookbridge.ground import patching
 from hookbridge.old_programs.reading.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader, Program
-from hookbridge.old_programs.run.statements import rewrite
+from hookbridge.old_programs.run.statements import as_run
 
 FOLDER = os.path.join(os.path.dirname(IPython.__file__), "")
 # `pip install tensorflow==1.15` would replace the TensorFlow that runs the notebook.
@@ -37,13 +38,14 @@ _VERSION_MAGIC = "tensorflow_version"
 class Cells(ast.NodeTransformer):
     """Gives cells the program's TensorFlow, and keeps the one that is installed."""
 
-    def __init__(self, old: bool | None) -> None:
-        self._old = old  # what the cells mean; None for a notebook without TensorFlow
+    def __init__(self, targets_tf1: bool | None, in_vain: Collection[str] = ()) -> None:
+        self._targets_tf1 = targets_tf1  # see `statements.as_run`
+        self._in_vain = in_vain
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Called with the whole cell."""
         self.generic_visit(node)
-        return node if self._old is None else rewrite(node, self._old)
+        return as_run(node, self._targets_tf1, self._in_vain)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leaves out an installation, and says so."""
@@ -111,7 +113,7 @@ class IPythonShell:
         main: types.ModuleType,
         file: str,
         program: Program,
-        old: bool | None,
+        targets_tf1: bool | None,
     ) -> None:
         # It would be written into the user's home.
         self._folder = tempfile.TemporaryDirectory(prefix="hookbridge-ipython-")
@@ -122,7 +124,7 @@ class IPythonShell:
             user_module=main,
             compiler_class=_Compiler,
         )
-        prepare(shell, program, old)
+        prepare(shell, program, targets_tf1, program.in_vain(file))
         # It says so where a cell ends the program.
         warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
         self._shell = shell
@@ -142,9 +144,14 @@ def as_python(source: str) -> str:
     return str(manager().transform_cell(source))
 
 
-def prepare(shell: Any, program: Program, old: bool | None) -> None:
+def prepare(
+    shell: Any,
+    program: Program,
+    targets_tf1: bool | None,
+    in_vain: Collection[str] = (),
+) -> None:
     """Lets the cells and the files of a shell find the program's TensorFlow."""
-    shell.ast_transformers.append(Cells(old))
+    shell.ast_transformers.append(Cells(targets_tf1, in_vain))
     _prepare_files(shell, program)
     if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)

@@ -42,7 +42,7 @@ def load_ipython_extension(shell: Any) -> None:
     sys.meta_path.insert(0, OwnFinder(program))
     from hookbridge.old_programs.run import ipython
 
-    ipython.prepare(shell, program, old=True)
+    ipython.prepare(shell, program, targets_tf1=True)
     print(f"hookbridge: {program.world.describe()}")
     if not has_keras2:
         print(f"hookbridge: Keras 2 needs tf_keras: {extras.install_tf_keras()}")

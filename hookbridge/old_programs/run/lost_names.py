@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import sys
 import types
+import unittest
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -66,6 +67,38 @@ def msort(a: Any) -> Any:
     return importlib.import_module("numpy").sort(a, axis=0)
 
 
+def sctypes() -> dict[str, list[type]]:
+    """`numpy.sctypes`: the kinds of numbers, and their types."""
+    numpy = importlib.import_module("numpy")
+    names = {
+        "int": "int8 int16 int32 int64",
+        "uint": "uint8 uint16 uint32 uint64",
+        "float": "float16 float32 float64 longdouble",
+        "complex": "complex64 complex128 clongdouble",
+    }
+    found = {k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()}
+    return {**found, "others": [bool, object, bytes, str, numpy.void]}
+
+
+# What methods of `unittest.TestCase` are called today; Python 3.12 lost the old names.
+_OF_TESTS = {
+    "assertAlmostEquals": "assertAlmostEqual",
+    "assertEquals": "assertEqual",
+    "assertItemsEqual": "assertCountEqual",
+    "assertNotAlmostEquals": "assertNotAlmostEqual",
+    "assertNotEquals": "assertNotEqual",
+    "assertNotRegexpMatches": "assertNotRegex",
+    "assertRaisesRegexp": "assertRaisesRegex",
+    "assertRegexpMatches": "assertRegex",
+    "assert_": "assertTrue",
+    "failIf": "assertFalse",
+    "failIfAlmostEqual": "assertNotAlmostEqual",
+    "failIfEqual": "assertNotEqual",
+    "failUnless": "assertTrue",
+    "failUnlessAlmostEqual": "assertAlmostEqual",
+    "failUnlessEqual": "assertEqual",
+    "failUnlessRaises": "assertRaises",
+}
 _OURS: dict[str, Any] = {
     "inspect.getargspec": getargspec,
     "numpy.NINF": -float("inf"),
@@ -76,12 +109,17 @@ _OURS: dict[str, Any] = {
     "numpy.msort": msort,
     "numpy.asfarray": asfarray,
     "numpy.asscalar": asscalar,
+    "numpy.sctypes": sctypes,  # what it returns, since it needs NumPy
     "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
     "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,
+    **{
+        f"unittest.TestCase.{old}": getattr(unittest.TestCase, new)
+        for old, new in _OF_TESTS.items()
+    },
 }
 
 
@@ -97,7 +135,8 @@ def bring_back(used: Collection[str]) -> None:
         if _has(name):
             continue  # this release of the library, maybe an older one, still has it
         if name in _OURS:
-            _give(name, _OURS[name])
+            ours = _OURS[name]
+            _give(name, ours() if ours is sctypes else ours)
         elif row.living:
             root = row.living.partition(".")[0]
             if hasattr(builtins, root) or is_installed(root):
@@ -130,6 +169,9 @@ def _give(name: str, value: object) -> None:
     # Not `hasattr`: NumPy warns of some of these names.
     if last not in vars(owner):
         InstanceMethods(owner, {last: value}).install()
+    listed = vars(owner).get("__all__")
+    if isinstance(listed, list) and last not in (*listed, *dir(builtins)):
+        listed.append(last)  # for `from numpy import *`
 
 
 def _module(name: str) -> types.ModuleType | type:

@@ -11,6 +11,7 @@ import linecache
 import os
 import sys
 import types
+from collections.abc import Collection
 from typing import Protocol
 
 from hookbridge import errors
@@ -55,7 +56,7 @@ def _is_ipython(source: str) -> bool:
 
     try:
         ast.parse(ipython.as_python(source))
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # `ValueError` for text that UTF-8 cannot hold
         return False
     return True
 
@@ -64,17 +65,18 @@ def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
     """Runs the cells in the main module; says which one failed."""
-    old = program.note_loaded(located.file)
+    targets_tf1 = program.note_loaded(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
     if extras.is_installed("IPython"):
         from hookbridge.old_programs.run import ipython
 
         os.environ.setdefault("MPLBACKEND", _BACKEND)
-        shell = ipython.IPythonShell(main, located.file, program, old)
+        shell = ipython.IPythonShell(main, located.file, program, targets_tf1)
         folders = (ipython.FOLDER,)
     else:
-        shell = PlainShell(main, located.file, old)
+        in_vain = program.in_vain(located.file)
+        shell = PlainShell(main, located.file, targets_tf1, in_vain)
     name, left = os.path.basename(located.file), list(notebook.code)
     while left:
         cell = left.pop(0)
@@ -100,8 +102,17 @@ def run(
 class PlainShell:
     """Runs cells without IPython."""
 
-    def __init__(self, main: types.ModuleType, file: str, old: bool | None) -> None:
-        self._space, self._file, self._old = main.__dict__, file, old
+    def __init__(
+        self,
+        main: types.ModuleType,
+        file: str,
+        targets_tf1: bool | None,
+        in_vain: Collection[str] = (),
+    ) -> None:
+        self._space = main.__dict__
+        self._file = file
+        self._targets_tf1 = targets_tf1
+        self._in_vain = in_vain
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `Shell`; shows the value of an expression at the end of the cell."""
@@ -109,8 +120,7 @@ class PlainShell:
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)
         tree = ast.parse(source, name)
-        if self._old is not None:
-            tree = statements.rewrite(tree, self._old)
+        tree = statements.as_run(tree, self._targets_tf1, self._in_vain)
         is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
         last = tree.body.pop() if is_shown else None
         try:

@@ -12,13 +12,31 @@ _NEEDS_A_PLACE = (2, 22)
 
 
 def bring_back() -> None:
-    """Lets a `SummarySaverHook` without a place write nothing, as before 2.22."""
+    """Lets these calls mean what they did.
+
+    - `TPUClusterResolver("")` is this process, as in TensorFlow 1. Programs with a
+      `TPUEstimator` pass it for `--use_tpu=False`.
+    - A `SummarySaverHook` without a place writes nothing, as before 2.22.
+    """
     import tensorflow as tf
 
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+    init = _without_a_tpu(resolver.__init__)
+    patching.InstanceMethods(resolver, {"__init__": init}).install()
     if compat.tf_version() >= _NEEDS_A_PLACE:
         kind = tf.compat.v1.train.SummarySaverHook
         init = _without_a_place(kind.__init__)
         patching.InstanceMethods(kind, {"__init__": init}).install()
+
+
+def _without_a_tpu(plain: Any) -> Any:
+    """The constructor whose TPU may have an empty name."""
+
+    @functools.wraps(plain)
+    def init(self: Any, tpu: Any = None, *others: Any, **named: Any) -> None:
+        plain(self, "local" if tpu == "" else tpu, *others, **named)
+
+    return init
 
 
 def _without_a_place(plain: Any) -> Any:

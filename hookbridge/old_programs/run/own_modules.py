@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.modules import Unread, read_module
+from hookbridge.old_programs.reading.lost_imports import idle, in_vain
+from hookbridge.old_programs.reading.meaning import shows_tf1
+from hookbridge.old_programs.reading.modules import Module, Unread, read_module
 from hookbridge.old_programs.reading.notebooks import Notebook
-from hookbridge.old_programs.reading.programs import read_program, shows_tf1
+from hookbridge.old_programs.reading.programs import Programs, read_program
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, OwnCode
-from hookbridge.old_programs.run.statements import rewrite
+from hookbridge.old_programs.run.statements import as_run
 
 if TYPE_CHECKING:  # it imports TensorFlow
     from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -32,16 +34,23 @@ class Program:
         own: OwnCode,
         evidence: Mapping[str, Evidence],
         notebook: Notebook | None = None,
+        lost: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self.own = own
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
+        # Real path -> imported names that a library lost, and that nothing uses.
+        self._lost = lost or {}
         self._evidence = dict(evidence)
         # The files that the main file imports, in whatever folder they are.
         self._read = set(map(os.path.realpath, evidence))
         self.world: worlds.World = worlds.decide(list(self._evidence.values()), launch)
         self.entered: bool = False
         self._joiner: Joiner | None = None
+
+    def in_vain(self, file: str) -> frozenset[str]:
+        """The imports of a file that are left out: their names are lost and unused."""
+        return self._lost.get(os.path.realpath(file), frozenset())
 
     @property
     def uses_tensorflow(self) -> bool:
@@ -57,14 +66,18 @@ class Program:
             if isinstance(module, Unread):
                 return Evidence()
             self._evidence[file] = module.evidence
-            if self.entered and module.evidence.removed:
-                from hookbridge.old_programs.run import lost_names
-
-                lost_names.bring_back(module.evidence.removed)
+            self._bring_back(module)
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
         return self._evidence[file]
+
+    def _bring_back(self, module: Module | Unread) -> None:
+        """Gives libraries back what a file uses that is loaded late."""
+        if self.entered and isinstance(module, Module) and module.evidence.removed:
+            from hookbridge.old_programs.run import lost_names
+
+            lost_names.bring_back(module.evidence.removed)
 
     def enter(self) -> None:
         """Enters the world, once."""
@@ -110,6 +123,7 @@ class Program:
         Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
         if self.own.is_old_library(file):
+            self._bring_back(read_module(file))
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
@@ -131,11 +145,13 @@ class OwnLoader(SourceFileLoader):
         """Compiles the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
-        old = self._program.note_loaded(path)
-        if old is None:
+        targets_tf1 = self._program.note_loaded(path)
+        in_vain = self._program.in_vain(path)
+        if targets_tf1 is None and not in_vain:
             return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        return compile(rewrite(tree, old), path, "exec", dont_inherit=True)
+        tree = as_run(tree, targets_tf1, in_vain)
+        return compile(tree, path, "exec", dont_inherit=True)
 
 
 class OwnFinder:
@@ -163,8 +179,16 @@ class OwnFinder:
 def read(launch: Launch, located: Located) -> Program:
     """Reads a program; from now on `OwnLoader` loads its own modules."""
     own = OwnCode(located.folder, launch.old_libraries)
-    modules = read_program([located.file, *located.others], own.roots())
+    programs = read_program([located.file, *located.others], own.roots())
+    modules = programs.modules
     evidence = {module.file: module.evidence for module in modules}
-    program = Program(launch, own, evidence, modules[0].notebook)
+    lost = {module.path: _left_out(module, programs) for module in modules}
+    program = Program(launch, own, evidence, modules[0].notebook, lost)
     sys.meta_path.insert(0, OwnFinder(program))
     return program
+
+
+def _left_out(module: Module, programs: Programs) -> frozenset[str]:
+    """The imports that are left out, since they fail and nothing uses them."""
+    absent = {one.full for one in idle(module, programs)}
+    return in_vain(module, programs) | absent

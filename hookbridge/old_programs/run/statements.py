@@ -4,18 +4,23 @@ Import statements become calls, which `answers` answers, and arguments of Tensor
 methods get their names of today.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
-same place in the file, so that tracebacks show the right lines.
+same place in the file, so that tracebacks show the right lines. So does a call of
+`importlib.import_module` with the module's name in the text.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS
-from hookbridge.old_programs.reading import guards
+from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.run import absent
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -23,13 +28,27 @@ ROOTS = ("tensorflow", KERAS)
 _ANSWERS = "hookbridge.old_programs.run.answers"
 
 
-def rewrite(tree: ast.Module, old: bool) -> ast.Module:
-    """Replaces the imports of TensorFlow in a module, and old names of arguments."""
-    rewriting = _Rewriting()
+def as_run(
+    tree: ast.Module, targets_tf1: bool | None, in_vain: Collection[str] = ()
+) -> ast.Module:
+    """A module as it runs: imports of TensorFlow are answered, old arguments renamed.
+
+    Args:
+      tree: the module; it is changed.
+      targets_tf1: whether it means TensorFlow 1; None for one without TensorFlow.
+      in_vain: imports that are left out, by their full names: a library has lost these
+        names, or is not installed, and nothing uses them.
+    """
+    if in_vain:
+        tree = _LeavingOut(in_vain).visit(tree)
+    if targets_tf1 is None:
+        return tree
+    rewriting = _Rewriting(starred.free_names(tree))
     new: ast.Module = rewriting.visit(tree)
     if not rewriting.has_calls:
         return ast.fix_missing_locations(new)
-    first = ast.ImportFrom(_ANSWERS, [ast.alias("old" if old else "new", HELPER)], 0)
+    answers = "for_tf1" if targets_tf1 else "for_tf2"
+    first = ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)
     place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
     new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
     return ast.fix_missing_locations(new)
@@ -48,24 +67,61 @@ def _comes_first(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+class _LeavingOut(ast.NodeTransformer):
+    """Leaves imports out; those of packages that are not installed are tried."""
+
+    def __init__(self, in_vain: Collection[str]) -> None:
+        self._in_vain = in_vain
+
+    def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
+        found = list(imports(node))
+        vain = [one for one in found if one.full in self._in_vain]
+        node.names = [one.alias for one in found if one not in vain]
+        statements: list[ast.stmt] = [node] if node.names else []
+        for one in vain:
+            root = one.full.partition(".")[0]
+            if absent.is_absent(root):
+                alone = copy.copy(node)
+                alone.names = [one.alias]
+                statements.append(absent.tried(alone, root))
+        return statements or [ast.copy_location(ast.Pass(), node)]
+
+    visit_Import = visit_ImportFrom = _visit_import
+
+
 class _Rewriting(ast.NodeTransformer):
     """Replaces the imports of TensorFlow in a syntax tree, and old argument names."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: Collection[str] = ()) -> None:
         self.has_calls = False  # whether an import was replaced
+        self._free = free  # the names that a starred import has to give
         self._strict = False
+        self._tries_names = False
 
     def visit_Try(self, node: ast.Try) -> Any:
-        """Imports whose errors are caught here are strict."""
-        before = self._strict
-        self._strict = before or any(
+        """Imports and names whose errors are caught here are strict."""
+        before = self._strict, self._tries_names
+        self._strict = self._strict or any(
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
         )
+        self._tries_names = self._tries_names or guards.tries_names(node)
         node.body = [new for one in node.body for new in _listed(self.visit(one))]
-        self._strict = before
+        self._strict, self._tries_names = before
         for part in (node.handlers, node.orelse, node.finalbody):
             part[:] = [new for one in part for new in _listed(self.visit(one))]
         return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """A name that is tried has to be there."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        is_read = isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name)
+        if not (self._tries_names and is_read):
+            return self.generic_visit(node)
+        call = self._call("there")
+        call.args.append(node)
+        return ast.copy_location(call, node)
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
@@ -88,8 +144,8 @@ class _Rewriting(ast.NodeTransformer):
         statements: list[ast.stmt] = []
         for alias in node.names:
             if alias.name == "*":
-                call = self._call("star", node.module)
-                call.args.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
+                call = self._call("star", node.module, *sorted(self._free))
+                call.args.insert(1, ast.Call(ast.Name("globals", ast.Load()), [], []))
                 statements.append(ast.Expr(call))
             else:
                 call = self._call("name", node.module, alias.name)
@@ -97,8 +153,10 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Translates arguments that have another name today."""
+        """Answers an import by a call, and translates arguments with another name."""
         self.generic_visit(node)
+        if _is_answered(module := loaded(node)):
+            return ast.copy_location(self._call("module", module), node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         size: ast.expr | None = None
         for keyword in list(node.keywords):

@@ -35,12 +35,12 @@ def device(name_or_function: Any) -> Any:
 
 
 @functools.cache
-def tensorflow(old: bool) -> View:
+def tensorflow(targets_tf1: bool) -> View:
     """What `tensorflow` is in a file."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
-    if old:
+    if targets_tf1:
         version = View(
             "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
         )
@@ -80,13 +80,13 @@ def _examples() -> Any:
     return place
 
 
-def find(old: bool, dotted: str) -> Any:
+def find(targets_tf1: bool, dotted: str) -> Any:
     """The object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
         return importlib.import_module(keras2() + dotted[len(KERAS) :])
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
         return private_modules.find(dotted)
-    value: Any = tensorflow(old)
+    value: Any = tensorflow(targets_tf1)
     place = "tensorflow"
     for part in dotted.split(".")[1:]:
         place = f"{place}.{part}"

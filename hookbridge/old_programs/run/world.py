@@ -19,7 +19,7 @@ from hookbridge.ground import compat, extras, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
 from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.programs import Meaning, of_files
+from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
 from hookbridge.old_programs.run.located import Launch
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
@@ -32,6 +32,7 @@ class World:
     meaning: Meaning  # what the program means by TensorFlow
     v1: bool  # whether the v1 behaviour of TensorFlow is switched on
     keras2: bool | None  # whether `tf.keras` is to be Keras 2; None leaves it as it is
+    why_keras: str  # empty where neither the program nor a flag asks for a Keras
     # Why the world is as it is, for the line that `describe` returns.
     reasons: tuple[str, ...]
 
@@ -41,7 +42,7 @@ class World:
             ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
         )
         parts += ["v1 behaviour"] if self.v1 else []
-        if self.keras2 is not None:
+        if self.why_keras:
             parts.append("Keras 2" if self.keras2 else "Keras 3")
         parts += ["Estimator"] if self.meaning.estimator else []
         world = ", ".join(parts) or "TensorFlow as it is"
@@ -51,7 +52,7 @@ class World:
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """The world of a program, from the evidence in its files and the flags."""
     reasons = []
-    meaning = of_files(files, v1=bool(launch.v1))
+    meaning = meaning_of(files, v1=bool(launch.v1))
     if meaning.old:
         reasons.append(f"TensorFlow 1: {meaning.old}")
     v1 = meaning.v1 is not None
@@ -62,9 +63,9 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
         reasons.append("--v1" if v1 else "--v2")
     keras2, why = _keras(meaning, launch)
     reasons += [why] if why else []
-    world = World(meaning, v1, keras2, tuple(reasons))
-    _check_installed(world)
-    return world
+    for what, modules in packages.missing(meaning, why if keras2 else None):
+        extras.check(*modules, user=f"The program ({what})")
+    return World(meaning, v1, keras2, why, tuple(reasons))
 
 
 def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
@@ -82,14 +83,10 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
     if flag := os.environ.get(LEGACY_KERAS):
         return flag.lower() in ("1", "true"), f"{LEGACY_KERAS}={flag}"
     needs = meaning.keras2 or meaning.estimator
-    return (True, f"Keras 2: {needs}") if needs else (None, "")
-
-
-def _check_installed(world: World) -> None:
-    """Makes sure that what the program needs is installed."""
-    keras2 = world.reasons[-1] if world.keras2 and world.reasons else None
-    for why, modules in packages.missing(world.meaning, keras2):
-        extras.check(*modules, user=f"The program ({why})")
+    if needs:
+        return True, f"Keras 2: {needs}"
+    # Modules whose names a program computes are not read before they are imported.
+    return (True if meaning.old and has_keras2() else None), ""
 
 
 def enter(world: World) -> None:

@@ -6,31 +6,27 @@ Nothing is run and TensorFlow is not imported: the files are parsed.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import itertools
 import json
 import os
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from hookbridge.ground import compat, extras
-from hookbridge.old_programs.names import sources
 from hookbridge.old_programs.names.removed import removed_part
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages
-from hookbridge.old_programs.reading.bound_names import imports
-from hookbridge.old_programs.reading.evidence import TENSORFLOW
+from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
+from hookbridge.old_programs.reading.library_losses import library_losses
+from hookbridge.old_programs.reading.lost_imports import idle, is_absent, lost_imports
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
-from hookbridge.old_programs.scanning.scan import lacks
+from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
 COLUMNS = 100
-# What these lack other parts of this page say.
-_OTHERS = frozenset({*TENSORFLOW, "distutils"})
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
 
 
@@ -63,10 +59,11 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
     needs = [
         finding
         for module in programs.modules
-        for finding in lacks(module, programs.place(module), names)
+        for finding in findings_of(module, programs.place(module), names)
     ]
     needs += _old_libraries(programs)
     needs += _not_in_libraries(programs)
+    needs += _library_losses(programs)
     needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
     return Diagnoses(
         target,
@@ -100,23 +97,11 @@ def _absent(programs: Programs) -> Iterator[str]:
     for module in programs.modules:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
+        unused = {one.full for one in idle(module, programs)}
         for node in module.nodes:
-            for name in () if id(node) in module.guarded else _packages(node):
-                if not (_is_in(programs.roots(module), name) or _is_installed(name)):
-                    yield name
-
-
-def _is_in(folders: Iterable[str], name: str) -> bool:
-    """Whether a folder has a module or a package."""
-    return any(
-        os.path.exists(os.path.join(folder, name + end))
-        for folder in folders
-        for end in ("", ".py")
-    )
-
-
-def _is_installed(name: str) -> bool:
-    return name in sys.modules or importlib.util.find_spec(name) is not None
+            for name in () if id(node) in module.guarded else _named(node):
+                if name not in unused and is_absent(name, module, programs):
+                    yield name.partition(".")[0]
 
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
@@ -129,27 +114,45 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
                 yield finding_at(module, node, "OLD_LIBRARY", f"{name} ({use})", way)
 
 
-def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
-    """A finding for each imported name that its installed library certainly lacks."""
+def _library_losses(programs: Programs) -> Iterator[Finding]:
+    """A finding for each installed package that uses lost names, at its import."""
     for module in programs.modules:
-        own = programs.place(module).own
-        for node in module.nodes:
-            for one in imports(node) if id(node) not in module.guarded else ():
-                root = one.full.partition(".")[0]
-                is_own = any(f"{n}.".startswith(f"{root}.") for n in own)
-                if not root or is_own or root in _OTHERS or one.bound == "*":
-                    continue
-                num_modules = one.full.count(".") + isinstance(node, ast.Import)
-                if removed_part(one.full):
-                    continue
-                if not sources.missing(one.full, num_modules).rest:
-                    continue
-                way = f"its name of today in {root}, or an older release of {root}"
-                yield finding_at(module, node, "LIBRARY_NAME", one.full, way)
+        for name, use, number in library_losses(module):
+            more = f", and {number - 1} more" if number > 1 else ""
+            way = f"a newer release of {name}, or `hookbridge run`"
+            nodes = (n for n in module.nodes if name in _packages(n))
+            for node in itertools.islice(nodes, 1):
+                what = f"{name} ({use}{more})"
+                yield finding_at(module, node, "LIBRARY_LOSS", what, way)
+
+
+def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
+    """A finding for each imported name that its installed library certainly lacks.
+
+    And for each import of what is not installed, if nothing uses it.
+    """
+    for module in programs.modules:
+        for one in idle(module, programs):
+            yield finding_at(module, one.node, "UNUSED_IMPORT", one.full, UNUSED_WAY)
+        for one in lost_imports(module, programs):
+            if removed_part(one.full):
+                continue  # the scan has it
+            root = one.full.partition(".")[0]
+            code = "LIBRARY_NAME"
+            way = f"its name of today in {root}, or an older release of {root}"
+            if programs.is_unused(module, one.bound):
+                code, way = "UNUSED_IMPORT", UNUSED_WAY
+            yield finding_at(module, one.node, code, one.full, way)
 
 
 def _packages(node: ast.AST) -> set[str]:
-    return {one.full.partition(".")[0] for one in imports(node)} - {""}
+    return {name.partition(".")[0] for name in _named(node)}
+
+
+def _named(node: ast.AST) -> set[str]:
+    """What a statement or a call imports from elsewhere."""
+    names = {*(one.full for one in imports(node)), loaded(node)}
+    return {name for name in names if name.partition(".")[0]}
 
 
 def as_json(diagnoses: Diagnoses) -> str:

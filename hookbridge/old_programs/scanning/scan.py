@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 
@@ -13,11 +14,12 @@ from hookbridge.old_programs.names.resolution import (
     resolve,
 )
 from hookbridge.old_programs.names.target import NEWEST, Target, table
-from hookbridge.old_programs.reading.bound_names import as_v1, canonical, imports, uses
 from hookbridge.old_programs.reading.evidence import Use
+from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
 from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
-from hookbridge.old_programs.scanning import guests
+from hookbridge.old_programs.scanning import guests, tpu_names
 from hookbridge.old_programs.scanning.findings import (
     CODES,
     Finding,
@@ -37,7 +39,7 @@ _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 _PIN_WAY = "a comment"
-_UNUSED_WAY = "the program without this import"
+UNUSED_WAY = "the program without this import"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -63,14 +65,14 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
     programs, unread = read_programs(paths)
     findings: list[Finding] = []
     for module in programs.given:
-        findings += lacks(module, programs.place(module), names_of_target)
+        findings += findings_of(module, programs.place(module), names_of_target)
         findings += guests.sites(module)
     findings += guests.classes(guests.Guests(programs.modules), programs.given)
     ordered = tuple(sorted(findings, key=sort_key))
     return Report(target, len(programs.given), ordered, tuple(unread))
 
 
-def lacks(module: Module, place: Place, target: Target) -> list[Finding]:
+def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
     """What the target lacks of one module, by line."""
     findings = [*_names(module, place, target), *_switches(module, place, target)]
     for line, text in module.notebook.old_pins if module.notebook is not None else ():
@@ -89,9 +91,6 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    for starred in module.names.starred:
-        if canonical(starred).partition(".")[0] in ("tf", "tensorflow"):
-            yield finding_at(module, None, "STAR_IMPORT", f"{starred}.*", "")
     own = tuple(f"{name}." for name in place.meaning.written)
     for node, name in _with_flags_once(uses(module.nodes, module.names)):
         if id(node) in module.guarded or f"{name}.".startswith(own):
@@ -105,7 +104,7 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
             and not outcome.living
             and CODES[code].verdict == "manual"
         ):
-            code, way = "UNUSED_IMPORT", _UNUSED_WAY
+            code, way = "UNUSED_IMPORT", UNUSED_WAY
         yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
 
@@ -144,9 +143,10 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
     if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
         return
     name = f"TensorFlow 1: {place.meaning.old}"
-    for one in (one for node in module.nodes for one in imports(node)):
-        if getattr(one.node, "module", one.full) == "tensorflow":
-            yield finding_at(module, one.node, "V1_FILE", name, _V1_IMPORT)
+    for node in module.nodes:
+        names = [getattr(one.node, "module", one.full) for one in imports(node)]
+        if "tensorflow" in (*names, loaded(node)):
+            yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return
 
 
@@ -195,6 +195,9 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
     elif name in _CALLS:
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
+    for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
+        what = 'TPUClusterResolver("")'
+        yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
     if isinstance(call.func, ast.Attribute):
         yield from _scan_method(module, call, call.func.attr)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of, counting
+from hook_fetching import hook_of
 
 import hookbridge as hb
+from hookbridge.adapters.hooked_loop.model_values import ModelValues
 
 ONE_KERAS = True
 
@@ -97,6 +100,29 @@ def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
     assert count.batches == 6 * STEPS
 
 
+def test_a_fit_that_ended_within_a_step_tells_what_is_lost(
+    keras: Any, tmp_path: Path, said: Any
+) -> None:
+    """An error between a save and the end of its batch; and none where none was."""
+    lost = "before its callbacks had all events of that step"
+    runs = itertools.count(1)
+
+    def fail(self: Any, *args: Any) -> None:
+        if next(runs) == 3:
+            raise RuntimeError("a hook's own")
+
+    count = counting(keras)
+    with pytest.raises(Exception, match="a hook's own"):
+        fit(built(keras), [saver(tmp_path, 3), hook_of(after_run=fail), count])
+    assert states_in(tmp_path, 3)[None]["batches"] == 2
+    count = counting(keras)
+    fit(built(keras, tmp_path), [saver(tmp_path, 3), count], epochs=3)
+    assert count.batches == 2 + 3 * STEPS
+    assert len(said(lost)) == 1
+    fit(built(keras, tmp_path), [saver(tmp_path, 3), counting(keras)])
+    assert len(said(lost)) == 1
+
+
 def stop(callback: Any, epoch: int, logs: Any = None) -> None:
     callback.model.stop_training = True
 
@@ -178,3 +204,12 @@ def test_no_checkpoint_is_without_state(keras: Any, tmp_path: Path) -> None:
     assert newest is not None and newest.endswith("-8")
     found = states_in(tmp_path, 8)
     assert all(found[key]["batches"] in (7, 8) for key in ("one", "two"))
+
+
+def test_values_are_the_same_where_both_are_nan() -> None:
+    """A model that diverged is not saved twice for it."""
+    nan = tf.constant([1.0, np.nan])
+    values = ModelValues([nan, tf.constant([b"text"])])
+    assert values == ModelValues([tf.identity(nan), tf.constant([b"text"])])
+    assert values != ModelValues([tf.constant([np.nan, 1.0]), tf.constant([b"text"])])
+    assert values != ModelValues([nan])

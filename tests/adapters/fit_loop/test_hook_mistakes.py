@@ -110,6 +110,45 @@ def test_same_exception_before_the_first_step(
         hosts.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
 
 
+class Feeding(train.SessionRunHook):  # type: ignore[misc]
+    def __init__(self, rate: Any) -> None:
+        self.rate = rate
+
+    def before_run(self, run_context: Any) -> Any:
+        return train.SessionRunArgs(None, {"learning_rate:0": self.rate})
+
+
+def test_feeds_that_clash_or_are_none(keras: Any) -> None:
+    """Both are refused before the first step, with the hook and the way out."""
+    model = hosts.keras_model(keras)
+    before = model.get_weights()
+    words = "fed by two hooks.*Hooks that feed: `Feeding`, `Feeding`.*Leave one"
+    with pytest.raises(errors.LiveSessionError, match=words):
+        hosts.in_fit(keras, [Feeding(0.1), Feeding(0.2)], model=model)
+    words = "feed of `learning_rate:0` is None.*Leave the entry out.*`Feeding` wanted"
+    with pytest.raises(errors.RunArgumentsError, match=words):
+        hosts.in_fit(keras, [Feeding(None)], model=model)
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+@pytest.mark.parametrize(
+    "returned",
+    ["loss:0", ["loss:0"], 3, train.SessionRunArgs("loss:0", [1])],
+)
+def test_before_run_returns_no_arguments(keras2: Any, returned: Any) -> None:
+    """The error names the hook, before the first step."""
+
+    class Returning(train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            return returned
+
+    model = hosts.keras_model(keras2)
+    before = model.get_weights()
+    with pytest.raises(errors.RunArgumentsError, match="`Returning` returned"):
+        hosts.in_fit(keras2, [Returning()], model=model)
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
 def test_what_is_no_hook() -> None:
     items: list[Any] = [3, "hook", train.StopAtStepHook, print]
     for item in items:

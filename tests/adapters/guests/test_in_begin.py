@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import hook_hosts as hosts
 import pytest
 import tensorflow as tf
+from estimator_models import estimators
 
 import hookbridge as hb
 
@@ -32,6 +34,39 @@ def test_in_a_session_loop() -> None:
     assert same is hook
     hosts.in_session([hook, v1.train.StopAtStepHook(last_step=3)])
     assert hook.final_ops_values == 6
+
+
+def test_in_a_loop_of_ones_own_and_in_an_estimator(keras: Any, tmp_path: Path) -> None:
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(final_step())
+        return made[-1]
+
+    hook, model = hb.in_begin(make), hosts.keras_model(keras)
+
+    def data() -> Any:
+        rows = tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y))
+        return rows.batch(hosts.BATCH)
+
+    for runs in (1, 2):
+        with hb.loops.OwnLoop(hook, model=model) as loop:
+            for batch in data():
+                loop.step(model.train_on_batch, *batch)
+        assert hook.final_ops_values == 2 * runs * hosts.BATCHES
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("weight", [4, 1], initializer=v1.ones_initializer())
+        loss, step = tf.reduce_mean(features @ weight), v1.train.get_global_step()
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = estimators.Estimator(model_fn, str(tmp_path))
+    for runs in (1, 2):
+        estimator.train(data, hooks=hb.as_hooks(hook), steps=3)
+        assert hook.final_ops_values == 2 * 3 * runs
+    # Each run has made a hook of its own.
+    assert len(set(map(id, made))) == len(made) == 4
 
 
 def test_what_fit_refuses_is_refused(keras: Any) -> None:

@@ -13,7 +13,6 @@ from callback_loops import session_loop
 from callback_recorder import callback_of
 
 import hookbridge as hb
-from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import record_of
 
 # What a training without validation gives; `on_batch_*` are called by Keras's own
@@ -142,5 +141,3 @@ def test_where_guests_write(
     ):
         with subtests.test(str(guest)):
             assert record_of(guest).writes == expected
-    with pytest.raises(errors.UnwritableError, match="does not exist"):
-        record_of(callbacks.CSVLogger(f"{folder}/none/a.csv")).writes  # noqa: B018

@@ -35,6 +35,7 @@ class Left(NamedTuple):
     ends: int  # the epochs' ends that it has counted
     rate: float
     weight: float  # as the newest checkpoint has it
+    slot: float | None  # of the optimizer, likewise, where callbacks set one
 
 
 ERRORS: dict[str, type[BaseException]] = {
@@ -51,17 +52,18 @@ class Ending(NamedTuple):
     step: int = 10**6
     save_steps: int = 10**6
     is_saver_first: bool = True
+    epochs: int = EPOCHS  # of the run
     watch: Any = None  # ends the run after SIGTERM, as in `hookbridge train`
 
     def hooks(self) -> list[Any]:
         """The hooks that end the run, of which the last one ends behind callbacks."""
         step = self.step
         if self.how in ("error", "killed"):
-            return [_at_step(step, lambda context: _raise(ERRORS[self.how]()))]
+            return [at_step(step, lambda context: _raise(ERRORS[self.how]()))]
         if self.how == "later hook":
-            return [_at_step(step, lambda context: context.request_stop())]
+            return [at_step(step, lambda context: context.request_stop())]
         if self.how == "sigterm":
-            return [_at_step(step, _sigterm_once()), self.watch]
+            return [at_step(step, _sigterm_once()), self.watch]
         return [v1.train.StopAtStepHook(last_step=step)] if self.how == "hook" else []
 
     @property
@@ -87,7 +89,7 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-def _at_step(step: int, act: Callable[[Any], None]) -> Any:
+def at_step(step: int, act: Callable[[Any], None]) -> Any:
     """Acts after the run that ends with a global step."""
 
     def before_run(self: Any, context: Any) -> Any:
@@ -105,7 +107,8 @@ def _at_step(step: int, act: Callable[[Any], None]) -> Any:
 def setter(keras: Any, ending: Ending = LAST) -> Any:
     """Counts begins and ends of epochs; sets the rate and the weights at each.
 
-    It ends the run where the ending is that of a callback.
+    It ends the run where the ending is that of a callback, and sets the variable that
+    an optimizer of a Keras model has for the weight, if there is one.
     """
 
     def set_both(self: Any, factor: float) -> None:
@@ -113,6 +116,8 @@ def setter(keras: Any, ending: Ending = LAST) -> Any:
         self.last_rate = _value(keras, rate) * factor
         _set(keras, rate, self.last_rate)
         self.model.set_weights([w / factor for w in self.model.get_weights()])
+        for slot in slots_of(self.model):
+            slot.assign(slot * factor)
 
     def begin(self: Any, epoch: int, logs: Any = None) -> None:
         self.begins.append(epoch)
@@ -121,6 +126,8 @@ def setter(keras: Any, ending: Ending = LAST) -> Any:
     def end(self: Any, epoch: int, logs: Any = None) -> None:
         self.ends += 1
         set_both(self, 0.5)
+        if ending.how == "epoch's callback" and LENGTH * (epoch + 1) == ending.step:
+            self.model.stop_training = True
 
     def batch_end(self: Any, batch: int, logs: Any = None) -> None:
         self.batches += 1
@@ -148,12 +155,27 @@ def _set(keras: Any, rate: Any, value: float) -> None:
         keras.backend.set_value(rate, value)
 
 
+def slots_of(model: Any) -> list[Any]:
+    """The variables of a Keras optimizer that have the shape of the weight."""
+    # In a session a callback can set the rate alone.
+    every = getattr(model.optimizer, "variables", [])
+    every = every() if callable(every) else every
+    return [each for each in every if tuple(each.shape) == (1, 1)]
+
+
 def weight_in(folder: str) -> float:
     """The one weight in the newest checkpoint."""
     reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(folder))
     names = ("w", "dense/kernel", "sequential/dense/kernel")
     name = next(each for each in names if reader.has_tensor(each))
     return float(np.sum(reader.get_tensor(name)))
+
+
+def slot_in(folder: str) -> float | None:
+    """The accumulator of that weight in the newest checkpoint."""
+    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(folder))
+    names = [n for n in reader.get_variable_to_shape_map() if "accumulator" in n]
+    return float(np.sum(reader.get_tensor(names[0]))) if names else None
 
 
 def graph_of(kind: str, loss_of: Callable[[Any], Any]) -> Any:
@@ -184,7 +206,7 @@ def session(keras: Any, kind: str, callback: Any, folder: str, ending: Ending) -
         bridged = hb.as_hooks(
             guests,
             steps_per_epoch=LENGTH,
-            epochs=EPOCHS,
+            epochs=ending.epochs,
             logs={"loss": tf.constant(1.0)},
             learning_rate=rate,
         )
@@ -204,7 +226,7 @@ def estimator(
     keras: Any, kind: str, callback: Any, folder: str, ending: Ending
 ) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        loss, train_op, _ = graph_of(kind, lambda w: w**2 + 0.0 * features[0])
+        loss, train_op, _ = graph_of(kind, lambda w: w**2 * (1.0 + features[0]))
         return estimators.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     def data() -> Any:
@@ -214,13 +236,16 @@ def estimator(
     made = estimators.Estimator(model_fn, folder, config)
     by_step = ending.how == "hook"
     hooks = [] if by_step else ending.hooks()
-    guests = hb.as_hooks([callback], steps_per_epoch=LENGTH, epochs=EPOCHS)
+    guests = hb.as_hooks([callback], steps_per_epoch=LENGTH, epochs=ending.epochs)
     last = ending.step if by_step else None
     made.train(data, max_steps=last, hooks=[*guests, *hooks])
 
 
-def compiled(keras: Any) -> Any:
-    """A model that learns nothing, so that its weight is what callbacks set."""
+def compiled(keras: Any, kind: str = "variable") -> Any:
+    """A model that learns nothing, so that its weight is what callbacks set.
+
+    Its optimizer has a slot of the weight if the kind is "slot".
+    """
     dense = keras.layers.Dense(
         1, use_bias=False, kernel_initializer="ones", name="dense"
     )
@@ -228,17 +253,20 @@ def compiled(keras: Any) -> Any:
     optimizers = keras.optimizers
     # A v1 graph takes the optimizers of older releases.
     kinds = optimizers if tf.executing_eagerly() else optimizers.legacy
-    model.compile(kinds.SGD(RATE), "mse")
+    made = kinds.Adagrad(RATE) if kind == "slot" else kinds.SGD(RATE)
+    model.compile(made, "mse")
+    if kind == "slot":
+        made.build(model.trainable_variables)
     return model
 
 
 X, Y = np.zeros([LENGTH, 1], "float32"), np.zeros([LENGTH, 1], "float32")
 
 
-def _in_fit(keras: Any, folder: str, ending: Ending, callback: Any) -> Any:
+def _in_fit(keras: Any, kind: str, folder: str, ending: Ending, callback: Any) -> Any:
     """A model with the newest checkpoint, its epoch and its list of guests."""
     keras.backend.clear_session()
-    model, epoch = compiled(keras), 0
+    model, epoch = compiled(keras, kind), 0
     if tf.train.latest_checkpoint(folder):
         epoch = hb.checkpoints.restore(model, folder).epoch or 0
     saver = v1.train.CheckpointSaverHook(folder, save_steps=ending.save_steps)
@@ -255,14 +283,14 @@ def fit(
     folder: str,
     ending: Ending,
 ) -> None:
-    model, epoch, guests = _in_fit(keras, folder, ending, callback)
+    model, epoch, guests = _in_fit(keras, kind, folder, ending, callback)
     data: dict[str, Any] = {"x": X, "y": Y, "batch_size": 1}
     if ending.how == "data":
         pair = tf.data.Dataset.from_tensors((X[:1], Y[:1]))
         data = {"x": pair.repeat(ending.step), "steps_per_epoch": LENGTH}
     model.fit(
         **data,
-        epochs=EPOCHS,
+        epochs=ending.epochs,
         initial_epoch=epoch,
         verbose=0,
         callbacks=hb.as_callbacks(guests),
@@ -270,7 +298,7 @@ def fit(
 
 
 def own_loop(keras: Any, kind: str, callback: Any, folder: str, ending: Ending) -> None:
-    model, epoch, guests = _in_fit(keras, folder, ending, callback)
+    model, epoch, guests = _in_fit(keras, kind, folder, ending, callback)
     data = iter(tf.data.Dataset.from_tensors(X[:1]).repeat(ending.data_steps))
 
     @tf.function  # type: ignore[untyped-decorator]
@@ -286,7 +314,7 @@ def own_loop(keras: Any, kind: str, callback: Any, folder: str, ending: Ending) 
         model=model,
         optimizer=model.optimizer,
         steps_per_epoch=LENGTH,
-        epochs=EPOCHS,
+        epochs=ending.epochs,
         initial_epoch=epoch,
     ) as loop:
         while not loop.should_stop():
@@ -314,4 +342,5 @@ def left_by(
                 with watch.saving_at_sigterm():
                     run(keras, kind, callback, folder, ending._replace(watch=watch))
         weight = weight_in(folder)
-    return Left(callback.begins, callback.ends, callback.last_rate, weight)
+        slot = slot_in(folder)
+    return Left(callback.begins, callback.ends, callback.last_rate, weight, slot)

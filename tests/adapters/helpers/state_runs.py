@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from callback_recorder import callback_of
 
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state.files import StateFiles
 
 
 def patient(keras: Any) -> Any:
@@ -30,9 +30,9 @@ class Killed(BaseException):
     """Ends a run as SIGKILL would: no `end` of any hook is called."""
 
 
-def state_of(*callbacks: Any, task: str = "") -> CallbackState:
+def state_of(*callbacks: Any, task: str = "") -> StateFiles:
     """The state of callbacks whose training has begun."""
-    state = CallbackState(task)
+    state = StateFiles(task)
     state.add(callbacks).begin()
     return state
 
@@ -42,7 +42,7 @@ def restored(callback: Any, prefix: str, *, task: str = "", **options: Any) -> b
     return _restore(state_of(callback, task=task), prefix, **options)
 
 
-def _restore(state: CallbackState, prefix: str, **options: Any) -> bool:
+def _restore(state: StateFiles, prefix: str, **options: Any) -> bool:
     found = state.read(prefix, **options)
     if found is not None:
         state.parts[0].restore(found)
@@ -54,7 +54,7 @@ def _add_one(callback: Any, epoch: int, logs: Any = None) -> None:
 
 
 class Holds:
-    """One process's callback, which holds an array, and its `CallbackState`."""
+    """One process's callback, which holds an array, and its `StateFiles`."""
 
     def __init__(self, keras: Any, task: str = "") -> None:
         self.callback: Any = callback_of(keras, on_epoch_end=_add_one)

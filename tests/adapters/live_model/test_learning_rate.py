@@ -96,6 +96,30 @@ RATES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.parametrize("kind", ["constant", "placeholder_with_default"])
+def test_a_step_after_the_last_epoch_has_the_set_rate(keras: Any, kind: str) -> None:
+    """The raw session makes the last steps, so the run of the loop is one too many."""
+    used: list[float] = []
+
+    def body(model: Any, epoch: int) -> None:
+        model.optimizer.learning_rate = 0.05
+
+    with tf.Graph().as_default():
+        rate = RATES[kind][0]
+        net = build(rate() if callable(rate) else rate, None)
+        slope = v1.gradients(net.loss, [net.bias])[0]
+        hooks = hb.as_hooks(at_epochs(keras, body), steps_per_epoch=1, epochs=2)
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            raw = session._tf_sess()
+            session.run(net.train_op, feeds(net, 0))
+            raw.run(net.train_op, feeds(net, 0))
+            before, gradient = raw.run([net.bias, slope], feeds(net, 0))
+            session.run(net.train_op, feeds(net, 0))
+            used.append(float(((before - raw.run(net.bias)) / gradient)[0]))
+            assert session.should_stop()
+    np.testing.assert_allclose(used, [0.05], rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", RATES)
 def test_learning_rate_is_read_and_set(keras: Any, kind: str) -> None:
     rate, optimizer = RATES[kind]

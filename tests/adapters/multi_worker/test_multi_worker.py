@@ -127,6 +127,7 @@ def test_several_steps_a_call_roles_and_other_loops(
     for each in noted(two, "loops"):
         assert each["fit"] == [2 * BATCHES, 1]
         assert each["evaluate"] == each["predict"] == [BATCHES, 1]
+        assert each["stopped evaluate"] == each["stopped predict"] == [1, 1]
 
 
 def test_weights_are_those_of_a_native_fit(two: Job) -> None:
@@ -143,6 +144,21 @@ def test_the_chief_saves_and_all_go_on(two: Job) -> None:
         assert (saved["state"], resumed["state"]) == (5, 8)
         assert "model.ckpt-8.index" in resumed["files"]
         assert resumed["by"] == 1  # an event file of the chief: the worker writes none
+
+
+@pytest.mark.parametrize(
+    ("loop", "failed"),
+    [
+        ("evaluate", [1, 1]),
+        pytest.param("predict", [0, 1], marks=pytest.mark.one_tensorflow),
+    ],
+)
+def test_a_stop_of_one_process_outside_fit_is_an_error(
+    loop: str, failed: list[int], tmp_path: Path, fork_server: ForkServer
+) -> None:
+    case = f"lone_stop:{loop}"
+    with ended(tmp_path, fork_server, case, codes=None) as it:
+        assert [len(it.events(t, "failed")) for t in it.tasks] == failed, it.logs()
 
 
 @pytest.mark.one_tensorflow

@@ -265,9 +265,24 @@ def other_loops() -> None:
         loop = getattr(model, name)
         loop(batches(), steps=BATCHES, verbose=0, callbacks=hb.as_callbacks(watch))
         seen[name] = [watch.runs, watch.ends]
+        stopped = Watch(at(1, TASK, stops))
+        loop(batches(), steps=BATCHES, verbose=0, callbacks=hb.as_callbacks(stopped))
+        seen[f"stopped {name}"] = [stopped.runs, stopped.ends]
     watch = Watch()
     fit(model, watch, epochs=2, validation_data=batches(), validation_steps=2)
     note("loops", fit=[watch.runs, watch.ends], **seen)
+
+
+def lone_stop(loop: str) -> None:
+    """The chief alone asks for a stop in `evaluate` or `predict`."""
+    watch = Watch(at(2, 0, stops))
+    try:
+        getattr(still(1), loop)(
+            batches(), steps=BATCHES, verbose=0, callbacks=hb.as_callbacks(watch)
+        )
+    except tf.errors.OpError as e:
+        note("failed", error=type(e).__name__)
+        raise
 
 
 def mirrored() -> None:
@@ -314,6 +329,8 @@ def run_case(name: str) -> None:
     word, *rest = name.split(":")
     if word == "stop":
         stop(rest[0], *map(int, rest[1:]))
+    elif word == "lone_stop":
+        lone_stop(*rest)
     elif word == "every_stop":
         for each in STOPS:
             stop(each)

@@ -34,6 +34,7 @@ from ps_guests import (  # noqa: E402
     EPOCHS,
     TRACES,
     Recorder,
+    TrainedByItsOwn,
     batches,
     guests,
     keras,
@@ -122,11 +123,51 @@ class Job:
         self.fit(made, [Hook(feed, lambda c, v: seen.append(float(v.results)))])
         note("fed rate", bias=float(made.layers[1].bias.numpy()[0]), seen=seen)
 
+    def rates_of_others(self) -> None:
+        """Rates in a model whose step does not read that of `model.optimizer`."""
+        for name in ("learning_rate:0", "second/learning_rate:0"):
+            for feed in (None, 0.0):
+                with self._strategy.scope():
+                    made = TrainedByItsOwn()
+                seen: list[float] = []
+                error = ""
+                asked = v1.train.SessionRunArgs(
+                    name, None if feed is None else {name: feed}
+                )
+
+                def see(context: Any, values: Any, seen: list[float] = seen) -> None:
+                    seen.append(float(values.results))
+
+                try:
+                    self.fit(made, [Hook(lambda context, asked=asked: asked, see)])
+                except hb.errors.HookBridgeError as e:
+                    error = str(e)
+                bias = float(made.out.bias.numpy()[0])
+                note(f"rate {name} {feed}", seen=seen, error=error, bias=bias)
+
+    def schedules(self) -> None:
+        """A rate by step, also where one call makes several steps."""
+        for several in (1, 3):
+            made = self.model(mean_output, 0.125, steps_per_execution=several)
+            asked: list[int] = []
+
+            def rate(step: int, asked: list[int] = asked) -> float:
+                asked.append(step)
+                return 0.5 if step < 3 else 0.25
+
+            self.fit(made, [hb.callbacks.LearningRateScheduler(rate)])
+            bias = float(made.layers[1].bias.numpy()[0])
+            note(f"schedule {several}", asked=asked, bias=bias)
+
     def native_hooks(self) -> None:
         made = self.model(mean_output, 0.125)
         saver = v1.train.CheckpointSaverHook(str(FOLDER / "saved"), save_steps=4)
         lines: list[Any] = []
+        final = hb.in_begin(
+            lambda: v1.train.FinalOpsHook(v1.train.get_global_step() * 2)
+        )
         hooks = [
+            final,
             saver,
             v1.train.StepCounterHook(every_n_steps=3, output_dir=str(FOLDER / "rate")),
             v1.train.LoggingTensorHook(
@@ -138,7 +179,8 @@ class Job:
         ]
         self.fit(made, hooks, max_lag=3)
         logged = [{k: float(v) for k, v in line.items()} for line in lines]
-        note("native hooks", logged=logged, rate=0.125)
+        twice = int(final.final_ops_values)
+        note("native hooks", logged=logged, rate=0.125, twice=twice)
         # Saves by time: at any step, while other steps are in flight.
         timed = v1.train.CheckpointSaverHook(str(FOLDER / "timed"), save_secs=0.05)
         made = self.model(mean_output, 0.125)
@@ -277,6 +319,8 @@ def main() -> None:
     job = Job(STRATEGY)
     job.events()
     job.rates()
+    job.rates_of_others()
+    job.schedules()
     job.native_hooks()
     job.errors()
     if not tf.__version__.startswith("2.15"):  # whose tests are `one_tensorflow`

@@ -60,6 +60,29 @@ def model(loss: Any, rate: float, **options: Any) -> Any:
     return made
 
 
+class TrainedByItsOwn(keras.Model):  # type: ignore[misc, name-defined]
+    """A model whose step uses an optimizer of its own; that of `compile` is idle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = keras.layers.Dense(1, kernel_initializer="zeros")
+        self.second = keras.optimizers.SGD(0.5)
+        self.build((None, 3))
+        self.second.build(self.trainable_variables)
+        self.compile(keras.optimizers.SGD(0.25), "mse")
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(inputs)
+
+    def train_step(self, data: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self(data[0]))
+        weights = self.trainable_variables
+        pairs = zip(tape.gradient(loss, weights), weights, strict=True)
+        self.second.apply_gradients(pairs)
+        return {"loss": loss}
+
+
 def batches(context: Any = None) -> Any:
     """Endless data; batches differ."""
     x = np.random.default_rng(0).normal(size=[64, 3]).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,33 @@ def test_learning_rate_reaches_the_servers(events: Job) -> None:
     assert fed["bias"] == pytest.approx(-sum(rates) * EPOCHS)
 
 
+def test_a_rate_that_the_step_does_not_read_is_refused(
+    subtests: pytest.Subtests, events: Job
+) -> None:
+    refused = r"the step does not read one.* reads: `second/learning_rate:0`"
+    for name, feed, said in (
+        ("learning_rate:0", None, refused),
+        ("learning_rate:0", 0.0, refused),
+        ("second/learning_rate:0", 0.0, "Only the rate of `model.optimizer`"),
+    ):
+        with subtests.test(f"{name} {feed}"):
+            noted = events.of_chief(f"rate {name} {feed}")
+            assert re.search(said, noted["error"])
+            assert (noted["seen"], noted["bias"]) == ([], 0.0)  # no step was made
+    read = events.of_chief("rate second/learning_rate:0 None")
+    assert read["seen"] == [0.5] * EPOCHS * BATCHES
+    assert read["bias"] == pytest.approx(-0.5 * EPOCHS * BATCHES)
+
+
+def test_a_schedule_knows_the_step_that_it_is_called_for(events: Job) -> None:
+    """Each update has the rate of its own step, though no step is waited for."""
+    last = EPOCHS * BATCHES
+    for several in (1, 3):
+        noted = events.of_chief(f"schedule {several}")
+        assert noted["asked"] == list(range(0, last, several))
+        assert noted["bias"] == pytest.approx(-0.5 * 3 - 0.25 * (last - 3))
+
+
 def test_an_error_of_a_hook_passes_unchanged_and_leaves_nothing(events: Job) -> None:
     noted = events.of_chief("errors")
     assert noted["unchanged"]
@@ -209,6 +237,7 @@ def test_checkpoints_hold_as_many_steps_as_their_global_step(
     *steps, last = (int(path.rpartition("-")[2]) for path in paths)
     assert steps == [0, 4, 8]
     assert 10 <= last <= 13  # `StopAtStepHook` at 10, `max_lag` of 3
+    assert events.of_chief("native hooks")["twice"] == 2 * last
     # A v1 saver restores them.
     with tf.Graph().as_default(), v1.Session() as session:
         bias = v1.get_variable("out/bias", [1], use_resource=True)

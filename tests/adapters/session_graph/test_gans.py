@@ -314,3 +314,25 @@ def test_gan_of_an_estimator(keras: Any, is_fed: bool, tmp_path: Path) -> None:
     estimator.train(input_fn, hooks=[*([feed] if is_fed else []), *hooks])
     assert [sorted(logs) for logs in seen] == [["d_loss", "loss"]] * 2
     assert stop.best == pytest.approx(seen[0]["d_loss"])
+
+
+def test_a_run_between_the_steps_that_fails_leaves_nothing(keras: Any) -> None:
+    """The loop goes on with steps, and with runs that are none."""
+    seen: list[Any] = []
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.from_tensor_slices(REAL[:1])
+        net = gan(v1.data.make_one_shot_iterator(data).get_next())
+        losses = {"g_loss": net.g_loss, "d_loss": net.d_loss}
+        hooks = hb.as_hooks(
+            epoch_logs(keras, seen), steps_per_epoch=2, epochs=1, logs=losses
+        )
+        generator, _ = net.weights
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            session.run(net.d_op)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(net.d_op)
+            session.run(net.g_op)
+            assert session.run(generator) != 0.0
+            session.run(net.g_op)
+            assert session.should_stop()
+    assert len(seen) == 1 and set(seen[0]) == {"g_loss", "d_loss"}

@@ -92,6 +92,28 @@ def test_losses_in_the_collection_are_added(graph: Any) -> None:
         assert session.run(log_sources.find_loss(graph)) == 3.0
 
 
+@pytest.mark.parametrize("is_of_keras", [False, True])
+def test_metrics_that_keep_their_mean_begin_anew_in_each_epoch(
+    keras2: Any, is_of_keras: bool
+) -> None:
+    history = keras2.callbacks.History()
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.range(6)
+        batch = tf.cast(v1.data.make_one_shot_iterator(data).get_next(), "float32")
+        weight = v1.get_variable("w", initializer=1.0)
+        train_op = minimize(weight * batch)
+        if is_of_keras:
+            metric = keras2.metrics.Mean(name="mean")
+            train_op = tf.group(train_op, metric.update_state(batch))
+        else:
+            metric = v1.metrics.mean(batch)
+        hooks = hb.as_hooks(history, steps_per_epoch=2, logs={"mean": metric})
+        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train_op)
+    assert history.history["mean"] == [0.5, 2.5, 4.5]
+
+
 def test_numbers_of_unknown_rank_are_averaged(keras: Any) -> None:
     history = keras.callbacks.History()
     with tf.Graph().as_default():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from callback_loops import STEPS, assert_same, fit, session_loop
-from callback_recorder import noting
+from callback_recorder import callback_of, noting
 from hook_fetching import hook_of
 
 import hookbridge as hb
@@ -99,3 +99,38 @@ def test_validation_after_some_epochs(keras: Any, frequency: Any) -> None:
     native, bridged = fit(keras, [], **options), session_loop([], **options)
     assert len(native.history["val_loss"]) == 2
     assert_same(bridged, native)
+
+
+@pytest.mark.parametrize(
+    ("moved_on", "named", "begins"),
+    [
+        (9, "epochs 1 to 3", [0, 4]),
+        (4, "epoch 1", [0, 2, 3, 4]),
+        (12, "epochs 1 to 4", [0]),
+    ],
+)
+def test_epochs_in_which_others_made_all_steps_are_named(
+    keras: Any, said: Any, moved_on: int, named: str, begins: list[int]
+) -> None:
+    """A later hook moves the step, as other workers do while this one is slow."""
+    begun: list[int] = []
+    callback = callback_of(
+        keras, on_epoch_begin=lambda self, epoch, logs=None: begun.append(epoch)
+    )
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        others = [v1.assign_add(step, 1), v1.assign_add(step, moved_on)]
+
+        def after_run(self: Any, context: Any, values: Any) -> None:
+            if context.session.run(step) == 3:
+                context.session.run(others[1])
+
+        hooks = hb.as_hooks(
+            callback, steps_per_epoch=3, epochs=5, logs={"loss": tf.constant(1.0)}
+        )
+        hooks.append(hook_of(after_run=after_run))
+        with v1.train.MonitoredSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(others[0])
+    assert begun == begins
+    assert said(f"this process made no step in {named}: other workers")

@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from callback_loops import build, feeds, until_stop
@@ -80,6 +81,8 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
         ("validation_freq", 0, r"`validation_freq=0`; expected an integer"),
         ("validation_freq", None, r"`validation_freq=None`; expected every how many"),
         ("validation_freq", [2, "3"], r"`validation_freq='3'`; expected"),
+        ("validation_freq", [], r"`validation_freq=\[\]`; expected the epochs, co"),
+        ("validation_freq", [1, None], r"`validation_freq=\[1, None\]`; expected"),
         ("params", 3, r"`params\b"),
         ("missing_metric", "ignore", r"`missing_metric\b"),
         ("hooks_on", "batches", r"`hooks_on\b"),
@@ -104,6 +107,8 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
 def test_a_validation_is_told_what_it_returns_when_it_has_run(keras2: Any) -> None:
     """Only a call can show what a function returns."""
     results: tuple[Any, ...] = ("text", {"a": "text"}, {1: 1.0}, None)
+    results += tuple({"a": each} for each in ([1, 2], [], [[1], [2, 3]], None, 1j))
+    results += ({"a": np.array([1.5, 2.0])},)
     for result in results:
         words = f"`validation=` returned {re.escape(repr(result))}; expected a dict"
         with tf.Graph().as_default(), pytest.raises(INVALID, match=words):
@@ -114,3 +119,45 @@ def test_a_validation_is_told_what_it_returns_when_it_has_run(keras2: Any) -> No
                 validation=lambda: result,  # noqa: B023
             )
             until_stop(hooks, net.train_op, lambda step: feeds(net, step))  # noqa: B023
+
+
+def validated(keras2: Any, result: Any, *callbacks: Any, **options: Any) -> list[Any]:
+    """The logs of the epochs of a training with a validation."""
+    seen: list[Any] = []
+    look = keras2.callbacks.LambdaCallback(
+        on_epoch_end=lambda _, logs: seen.append(logs)
+    )
+    with tf.Graph().as_default():
+        net = build()
+        hooks = hb.as_hooks(
+            [*callbacks, look], steps_per_epoch=1, validation=lambda: result, **options
+        )
+        until_stop(hooks, net.train_op, lambda step: feeds(net, step))
+    return seen
+
+
+def test_one_element_of_a_validation_is_a_float(keras2: Any) -> None:
+    values = (1.5, [1.5], np.array(1.5), np.array([1.5]), np.full((1, 1), 1.5, "f"))
+    for value in values:
+        (logs,) = validated(keras2, {"a": value}, epochs=1)
+        assert type(logs["val_a"]) is float
+        assert logs["val_a"] == 1.5
+
+
+def test_a_metric_with_and_without_prefix_is_refused(keras2: Any) -> None:
+    result = {"val_loss": 1.0, "loss": 2.0}
+    with pytest.raises(INVALID, match='returned "loss" and "val_loss", which are the'):
+        validated(keras2, result, epochs=1)
+
+
+@pytest.mark.parametrize("frequency", [[9], [9, 5], {5}, 5])
+def test_monitor_of_a_validation_that_never_comes(keras2: Any, frequency: Any) -> None:
+    """It is refused before the first step, and without such a monitor nothing is."""
+    options = {"epochs": 4, "validation_freq": frequency}
+    result, monitor = {"loss": 1.0}, keras2.callbacks.EarlyStopping("val_loss")
+    words = 'monitors "val_loss", and with `validation_freq=.*` none of the 4 epochs'
+    with pytest.raises(hb.errors.UnknownMetricError, match=words):
+        validated(keras2, result, monitor, **options)
+    assert len(validated(keras2, result, **options)) == 4
+    seen = validated(keras2, result, monitor, missing_metric="warn", **options)
+    assert len(seen) == 4

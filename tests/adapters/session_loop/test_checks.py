@@ -242,9 +242,9 @@ def test_a_monitor_that_no_validation_makes_is_found_before_the_first_step(
     """By one call of the function, which callbacks do not hear of, or by its names."""
     calls: list[int] = []
 
-    def validate(session: Any) -> dict[str, float]:
+    def validate(session: Any, accuracy: float = 1.0) -> dict[str, float]:
         calls.append(int(session.run(v1.train.get_global_step())))
-        return {"accuracy": 1.0}
+        return {"accuracy": accuracy}
 
     def train(monitor: str) -> int:
         calls.clear()

@@ -70,6 +70,44 @@ def test_the_newer_one_decides(
     assert ("goes on from the checkpoint" in caplog.text) is not by_backup
 
 
+@pytest.mark.parametrize("save_freq", ["epoch", 3])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_session_without_checkpoints_goes_on_from_its_backup(
+    keras: Any, save_freq: Any, place: str, tmp_path: Path
+) -> None:
+    """With weights, step, epoch and state of callbacks, wherever it was saved."""
+
+    def run(folder: str, kill_at: int | None = None) -> tuple[Any, float]:
+        count = counting(keras)
+        weights: list[float] = []
+        backup = keras.callbacks.BackupAndRestore(
+            str(tmp_path / folder), save_freq=save_freq
+        )
+        guests = [backup, count] if place == "first" else [count, backup]
+        with tf.Graph().as_default():
+            weight = v1.get_variable("w", initializer=0.0)
+            step = v1.train.get_or_create_global_step()
+            loss = (weight - 1.0) ** 2
+            train_op = v1.train.MomentumOptimizer(0.01, 0.9).minimize(loss, step)
+            hooks = hb.as_hooks(
+                guests, steps_per_epoch=LENGTH, epochs=LAST // LENGTH, logs={"l": loss}
+            )
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                while not session.should_stop():
+                    if len(weights) == kill_at:
+                        raise KeyboardInterrupt
+                    weights.append(session.run([train_op, weight])[1])
+        return (count.batches, count.epochs), weights[-1]
+
+    whole = run("whole")
+    assert whole[0] == (LAST, LAST // LENGTH)
+    with pytest.raises(KeyboardInterrupt):
+        run("parts", KILLED)
+    counts, weight = run("parts")
+    assert counts == whole[0]
+    assert weight == pytest.approx(whole[1])
+
+
 X, Y = np.ones([LENGTH, 1], "float32"), np.ones([LENGTH, 1], "float32")
 
 

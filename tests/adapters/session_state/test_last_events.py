@@ -112,6 +112,89 @@ def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> 
     assert [counts(each)[0] for each in (one, two)] == [STEPS, STEPS - 1]
 
 
+def test_a_job_that_ended_within_a_step_tells_what_is_lost(
+    keras: Any, tmp_path: Path, said: Any
+) -> None:
+    """The saver comes first, and the job ends before the callbacks have the step."""
+
+    def run(*between: Any) -> Any:
+        one = counting(keras, "one")
+        train(tmp_path, ["saver"], *between, *hb.as_hooks([one], steps_per_epoch=STEPS))
+        return one
+
+    with pytest.raises(RuntimeError, match="a hook's own"):
+        run(failing("after_run", STEPS - 2))
+    one = run()
+    assert counts(one)[0] == 2 * STEPS - 1
+    assert len(said("before its callbacks had all events of that step")) == 1
+    check_newest(tmp_path, 2 * STEPS, one)
+    run()
+    assert len(said("before its callbacks had all events of that step")) == 1
+
+
+def test_an_interrupted_epoch_ends_without_any_logs(keras: Any, tmp_path: Path) -> None:
+    """The job ends in an epoch's last step, and no loss tells that it had steps."""
+
+    def run(*between: Any) -> list[tuple[str, int]]:
+        events: list[tuple[str, int]] = []
+
+        def note(self: Any, name: str, epoch: int, logs: Any = None) -> None:
+            events.append((name, epoch))
+
+        guest = noting(keras, note, ("on_epoch_begin", "on_epoch_end"))
+        hooks = hb.as_hooks([guest], steps_per_epoch=STEPS, epochs=2)
+        train(tmp_path, ["saver"], *between, *hooks)
+        return events
+
+    with pytest.raises(RuntimeError, match="a hook's own"):
+        run(failing("after_run", STEPS))
+    both = ["on_epoch_begin", "on_epoch_end"]
+    assert run() == [(name, epoch) for epoch in (0, 1) for name in both]
+
+
+def test_what_a_restart_delivers_is_in_the_checkpoint(
+    keras: Any, tmp_path: Path
+) -> None:
+    """The job ends in the validation after which `EarlyStopping` stops it."""
+
+    def weight_after(folder: str, *, ends_in: int) -> float:
+        validations = itertools.count()
+
+        def validation(session: Any) -> dict[str, float]:
+            if next(validations) == ends_in:
+                raise KeyboardInterrupt
+            return {"loss": float(session.run(weight))}
+
+        with tf.Graph().as_default():
+            weight = v1.get_variable("weight", initializer=0.0)
+            step = v1.train.get_or_create_global_step()
+            # The weight is the number of steps, and the best one that of epoch 0.
+            train_op = v1.train.GradientDescentOptimizer(1.0).minimize(-weight, step)
+            stop = keras.callbacks.EarlyStopping(
+                "val_loss", patience=1, restore_best_weights=True
+            )
+            hooks = hb.as_hooks(
+                [stop],
+                steps_per_epoch=STEPS,
+                logs={"loss": -weight},
+                validation=validation,
+            )
+            until_stop(
+                hooks,
+                train_op,
+                checkpoint_dir=str(tmp_path / folder),
+                save_checkpoint_steps=STEPS,
+            )
+        assert stop.stopped_epoch == 1
+        newest = tf.train.latest_checkpoint(str(tmp_path / folder))
+        return float(tf.train.load_variable(newest, "weight"))
+
+    assert weight_after("whole", ends_in=-1) == STEPS
+    with pytest.raises(KeyboardInterrupt):
+        weight_after("parts", ends_in=2)  # one validation comes before the first step
+    assert weight_after("parts", ends_in=-1) == STEPS
+
+
 def evaluate(guest: Any) -> None:
     with tf.Graph().as_default() as graph:
         v1.train.get_or_create_global_step()

@@ -17,7 +17,20 @@ import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
 from hypothesis import strategies as st
-from moment_hosts import EPOCHS, HOSTS, LAST, LENGTH, RATE, Ending, left_by, weight_in
+from moment_hosts import (
+    EPOCHS,
+    HOSTS,
+    LAST,
+    LENGTH,
+    RATE,
+    Ending,
+    at_step,
+    graph_of,
+    left_by,
+    slots_of,
+    weight_in,
+)
+from moment_rows import simulated
 
 import hookbridge as hb
 
@@ -40,7 +53,7 @@ CHOICES = st.tuples(
     st.integers(1, 2 * LENGTH),
     st.booleans(),
 ).map(lambda values: Ending(*values))
-_SLOW = pytest.mark.slow
+_SLOW = (pytest.mark.slow, pytest.mark.one_tensorflow)
 ROWS = [
     pytest.param("session", "fed", marks=_SLOW),
     ("session", "variable"),
@@ -85,18 +98,6 @@ def test_a_run_that_ended_its_epoch_begins_the_next_one(
     rate, weight = simulated([LENGTH, 2, *[LENGTH] * (EPOCHS - 2)], host == "session")
     assert left.rate == pytest.approx(rate)
     assert left.weight == pytest.approx(weight)
-
-
-def simulated(lengths: list[int], learns: bool) -> tuple[float, float]:
-    """The rate and the weight after epochs of these lengths."""
-    rate, weight, momentum = RATE, 1.0, 0.0
-    for length in lengths:
-        rate, weight = rate * 0.75, weight / 0.75
-        for _ in range(length * learns):
-            momentum = 0.5 * momentum + 2 * weight
-            weight -= rate * momentum
-        rate, weight = rate * 0.5, weight / 0.5
-    return rate, weight
 
 
 @pytest.mark.parametrize("host", ["session", "fit", "own_loop"])
@@ -144,7 +145,32 @@ def test_momentum_that_a_callback_sets(keras: Any, tmp_path: Path) -> None:
     assert restored.optimizer.momentum == 0.5
 
 
-def slots_of(model: Any) -> list[Any]:
-    """The variables of an optimizer that have the shape of the weight."""
-    every = model.optimizer.variables
-    return [v for v in (every() if callable(every) else every) if v.shape == (1, 1)]
+def test_an_epoch_whose_last_step_another_worker_made(
+    keras: Any, tmp_path: Path
+) -> None:
+    """It has ended when the job ends, and the last checkpoint has what its end set."""
+    server = tf.distribute.Server.create_local_server()
+
+    def end(self: Any, epoch: int, logs: Any = None) -> None:
+        self.model.set_weights([np.full_like(w, 9.0) for w in self.model.get_weights()])
+
+    def make_last_step(context: Any) -> None:
+        with v1.Session(server.target, graph=context.session.graph) as other:
+            other.run(train_op)
+        context.request_stop()
+
+    with tf.Graph().as_default():
+        loss, train_op, _ = graph_of("fed", lambda w: 0.0 * w)
+        hooks = hb.as_hooks(
+            [callback_of(keras, on_epoch_end=end)],
+            steps_per_epoch=LENGTH,
+            epochs=1,
+            logs={"loss": loss},
+        )
+        hooks.append(at_step(LENGTH - 1, make_last_step))
+        with v1.train.MonitoredTrainingSession(
+            server.target, checkpoint_dir=str(tmp_path), hooks=hooks
+        ) as session:
+            while not session.should_stop():
+                session.run(train_op)
+    assert weight_in(str(tmp_path)) == 9.0

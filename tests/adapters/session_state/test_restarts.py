@@ -206,6 +206,20 @@ def test_no_epoch_is_left_after_a_restart(keras: Any, tmp_path: Path) -> None:
     assert seen == []
 
 
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_two_restarts_within_an_epoch_keep_its_mean(
+    keras: Any, tmp_path: Path, place: str
+) -> None:
+    """A saver behind the callbacks saves once more before their first step."""
+    for name, parts in (("whole", [99]), ("parts", [10, 1, 99])):
+        for steps in parts:
+            history = keras.callbacks.History()
+            saver = v1.train.CheckpointSaverHook(str(tmp_path / name), save_steps=3)
+            guests = [saver, history] if place == "before" else [history, saver]
+            run(guests, tmp_path / name, per_epoch=6, epochs=2, steps=steps)
+        assert history.history["loss"][-1] == history.history["mean"][-1] == 8.5
+
+
 # --- a session that was lost -------------------------------------------------------
 
 

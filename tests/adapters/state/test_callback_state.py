@@ -170,7 +170,17 @@ def test_codec_round_trip(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [object(), len, {1, 2}, b"bytes", [lambda: 1], [defaultdict(lambda: 1)]]
+    "value",
+    [
+        object(),
+        len,
+        {1, 2},
+        b"bytes",
+        [lambda: 1],
+        [defaultdict(lambda: 1)],
+        1j,
+        np.complex64(1j),
+    ],
 )
 def test_codec_refuses_what_it_cannot_hold(value: Any) -> None:
     with pytest.raises(state_codec.NotStorableError):

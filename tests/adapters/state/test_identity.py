@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from state_runs import restored, state_of
 
 from hookbridge import errors
 from hookbridge.adapters.state import identity
+from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.identity import Identity
 from hookbridge.adapters.state.matching import match
 
@@ -189,3 +191,32 @@ def test_new_configuration_is_kept(
             again = Moves(path)
             assert restored(again, prefix)
             assert (again.path, again.count) == (expected, 1)
+
+
+def test_a_worker_writes_to_a_file_of_its_own(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on with the chief's best; another run of the chief does not."""
+
+    def made(name: str) -> Any:
+        callback = keras.callbacks.ModelCheckpoint(f"{name}.weights.h5", "loss")
+        identity.of(callback)
+        return callback
+
+    prefix = str(tmp_path / "model.ckpt-1")
+    state = StateFiles()
+    part = state.add([chief := made("chief")], dict)
+    part.begin()
+    chief.best = 0.5
+    state.save(prefix, 1)
+    cluster = {"chief": ["a:1"], "worker": ["b:1"]}
+    for kind, goes_on in (("chief", False), ("worker", True)):
+        task = {"cluster": cluster, "task": {"type": kind, "index": 0}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+        state = StateFiles()
+        part = state.add([other := made("other")], dict)
+        saved = state.read(prefix)
+        assert saved is not None
+        part.begin()
+        part.restore(saved)
+        assert (other.best == 0.5) is goes_on

@@ -15,7 +15,7 @@ from state_runs import Holds, Killed, restored, state_of
 
 from hookbridge import errors
 from hookbridge.adapters.state import attributes, codec, document, storage
-from hookbridge.adapters.state.files import CallbackState
+from hookbridge.adapters.state.files import StateFiles
 
 ONE_KERAS = True
 
@@ -128,7 +128,7 @@ def test_a_value_of_another_kind_is_left_out_alone(
     for start in (5, 0):
         callback = callback_of(keras, on_epoch_end=on_epoch_end)
         vars(callback).update(count=0, kept=np.zeros(3), seen=[0])
-        state = CallbackState()
+        state = StateFiles()
         part = state.add([callback])
         part.begin()
         states.append((callback, state, part))
@@ -163,7 +163,7 @@ def test_a_callback_may_change_the_kind_of_its_value(
         callback = callback_of(keras, on_epoch_end=on_epoch_end)
         vars(callback).update(count=0, seen=[])
         callbacks.append(callback)
-        state = CallbackState()
+        state = StateFiles()
         part = state.add([callback])
         part.begin()
         if len(callbacks) == 1:

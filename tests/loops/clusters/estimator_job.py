@@ -35,14 +35,25 @@ class TestStopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
             note("stop_in_test")
 
 
+class Asking(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Asks for a stop in the first of the two runs of an evaluation."""
+
+    def begin(self) -> None:
+        note("asking")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        note("asked")
+        run_context.request_stop()
+
+
 def input_fn() -> Any:
     """The same batch without end."""
     return tf.data.Dataset.from_tensors(([1.0, 2.0], [3.0, 5.0])).repeat()
 
 
 def eval_input_fn() -> Any:
-    """One batch."""
-    return input_fn().take(1)
+    """Two batches."""
+    return input_fn().take(2)
 
 
 def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
@@ -89,7 +100,8 @@ def main() -> None:
             ),
         ),
         hb.estimator.EvalSpec(
-            eval_input_fn, hooks=hb.as_hooks([*one_of_each_role(), TestStopper()])
+            eval_input_fn,
+            hooks=hb.as_hooks([*one_of_each_role(), TestStopper(), Asking()]),
         ),
     )
     metrics = result[0] if result else None

@@ -153,6 +153,7 @@ def main() -> None:
         else None,
         lost_secs=float(OPTIONS.get("lost_secs", "8")),
     )
+    note("made", reason=cluster.stop_reason)
     try:
         with cluster:
             if cluster.is_server:

@@ -62,6 +62,8 @@ def test_all_end(name: str, tmp_path: Path, fork_server: ForkServer) -> None:
     own = {way.task: [way.argument]}
     with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
         codes = it.wait()
+    for task in ALL:  # before the stop
+        assert [noted["reason"] for noted in it.events(task, "made")] == [None]
     failing = {way.task} if way.fails else set()
     # All processes have one exit code: without it an orchestrator would take a job in
     # which a worker has failed for a success of its chief.

@@ -83,6 +83,11 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         # other task.
         assert reached >= before + 10
         assert it.events("evaluator 0", "left")[0]["evaluated"] == reached
+        # A hook of the evaluator ends each evaluation, and nothing else.
+        asking, asked = (it.events("evaluator 0", e) for e in ("asking", "asked"))
+        assert len(asking) == len(asked) > 0
+        marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
+        assert marker["reason"].startswith(next(iter(own)))
         # The checkpoint has the variables of the model, and no more.
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]

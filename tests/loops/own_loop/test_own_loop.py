@@ -10,6 +10,7 @@ import hook_hosts as hosts
 import numpy as np
 import pytest
 import tensorflow as tf
+from callback_recorder import callback_of
 from fork_server import ForkServer
 from hook_fetching import Fetch
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
@@ -120,6 +121,27 @@ def test_a_hook_or_an_error_ends_the_loop(keras2: Any) -> None:
         last = ["on_epoch_end", "on_train_end"]
         assert (events[-2:] == last) is not fails
     # The model can be trained in `fit` again.
+    again = Ending("request")
+    in_fit(keras2, again, model=model)
+    assert again.ended
+
+
+@pytest.mark.parametrize("event", ["on_epoch_end", "on_train_end"])
+def test_an_error_at_the_end_gives_the_model_back(keras2: Any, event: str) -> None:
+    def fail(self: Any, *args: Any) -> None:
+        raise ValueError("mine")
+
+    model, hook = hosts.keras_model(keras2), Ending("")
+    methods: dict[str, Any] = {event: fail}
+    guests = [hook, callback_of(keras2, **methods)]
+    with (
+        pytest.raises(ValueError, match="mine"),
+        hb.loops.OwnLoop(guests, model=model) as loop,
+    ):
+        loop.step(train_step_of(keras2, model), next(iter(batches())))
+    # As in `fit`: what comes before the error has its end.
+    assert hook.ended is (event == "on_train_end")
+    assert not {"fit", "evaluate", "predict"} & set(vars(model))
     again = Ending("request")
     in_fit(keras2, again, model=model)
     assert again.ended
@@ -276,8 +298,11 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
         loop.step(second, batch)
     with pytest.raises(hb.errors.InvalidArgumentError, match="must be a Keras model"):
         hb.loops.OwnLoop([], model=no_model)
-    with pytest.raises(hb.errors.InvalidArgumentError, match="outside the block"):
-        hb.loops.OwnLoop([], model=model).step(first, batch)
+    for method in ("step", "evaluate"):
+        call = getattr(hb.loops.OwnLoop([], model=model), method)
+        text = f"`{method}` was called outside the block"
+        with pytest.raises(hb.errors.InvalidArgumentError, match=text):
+            call(first, batch)
 
 
 def test_a_step_of_keras_itself(keras: Any) -> None:

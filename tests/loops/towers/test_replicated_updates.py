@@ -198,6 +198,29 @@ def test_estimator_sees_the_arguments_that_a_partial_leaves() -> None:
     assert estimator.get_variable_value("global_step") == 1
 
 
+def test_what_the_model_function_clips_is_clipped_in_each_tower() -> None:
+    def clips(features: Any, labels: Any, mode: str) -> Any:
+        _, loss = weight_and_loss(features, labels)
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        pairs = optimizer.compute_gradients(loss)
+        clipped = [(tf.clip_by_norm(g, 0.5), v) for g, v in pairs]
+        return spec(
+            loss, optimizer.apply_gradients(clipped, v1.train.get_global_step())
+        )
+
+    replicated = hb.replicate_model_fn(clips, num_towers=4)
+    _, values = trained(replicated, batch, steps=1)
+    x, y = examples()
+    mean = np.zeros([4, 1])
+    for rows in np.split(np.arange(BATCH), 4):
+        errors = x[rows].sum(axis=1, keepdims=True) - y[rows]
+        gradient = 2 * x[rows].T @ errors / len(rows)
+        mean += gradient / np.linalg.norm(gradient) * 0.5 / 4
+    # The gradients of the towers differ: their mean is shorter than each of them.
+    assert np.linalg.norm(mean) < 0.49
+    np.testing.assert_allclose(values["w"], 1 - 0.1 * mean, rtol=1e-5)
+
+
 @pytest.mark.parametrize("resource", [True, False])
 def test_gradients_that_the_model_function_adds_up_are_refused(resource: bool) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:

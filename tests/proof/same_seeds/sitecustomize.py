@@ -102,8 +102,25 @@ def recorded(module):
 
 
 def in_order(module):
-    """Data sets that are not shuffled: TensorFlow 1.15 has an order of its own."""
+    """Data sets that are not shuffled, and whose elements are made one by one.
+
+    TensorFlow 1.15 has an order of its own, and elements that are made side by side
+    draw their random numbers in no order.
+    """
     module.DatasetV2.shuffle = lambda self, *values, **more: self
+    for kind in (module.DatasetV1, module.DatasetV2):
+        kind.map = one_by_one(kind.map)
+
+
+def one_by_one(original):
+    """`map` that ignores `num_parallel_calls` and `deterministic`."""
+
+    def mapped(self, function, *parallel, **named):
+        for name in ("num_parallel_calls", "deterministic"):
+            named.pop(name, None)
+        return original(self, function, **named)
+
+    return mapped
 
 
 def one_order(module):

@@ -16,7 +16,7 @@ from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.ground import exit_codes
-from hookbridge.ground.arguments import lasting, seconds
+from hookbridge.ground.arguments import seconds
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.serve import (
     PROTOCOL,
@@ -168,9 +168,10 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
 
     is_over = threading.Event()
     error = errors.TaskLostError(
-        f"All workers are gone{lasting(lost_secs)}: {ports.named(config, workers)}; "
-        "expected one at least that computes steps. See what they printed, and start "
-        "the job again: it goes on from its last checkpoint."
+        f"All workers are gone{ports.lasting(lost_secs)}: "
+        f"{ports.named(config, workers)}; expected one at least that computes steps. "
+        "See what they printed, and start the job again: it goes on from its last "
+        "checkpoint."
     )
 
     def follow() -> None:

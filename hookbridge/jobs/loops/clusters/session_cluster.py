@@ -168,7 +168,7 @@ class SessionCluster:
     def session_config(self, base: Any = None) -> Any:
         """A `ConfigProto` whose sessions depend only on the parameter servers.
 
-        Without it a session waits for every worker, even for one that has ended.
+        So a session waits for no other worker, be it late or gone.
 
         Args:
           base: a `ConfigProto` to start from; it is not changed.

@@ -31,7 +31,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     Chief and workers run TensorFlow's own function with two more hooks. All of them
     stop when one of them stops (by a hook, a callback, the end of its data, `max_steps`
     or an error), or when a callback of the evaluator sets `stop_training`.
-    (`request_stop` of the evaluator's hooks ends only the evaluation, as always.) Then
+    (`request_stop` of the evaluator's hooks ends only its evaluation.) Then
     parameter servers return; the evaluator returns after it has evaluated the last
     checkpoint. Checkpoints have the same variables as those of TensorFlow's function.
 

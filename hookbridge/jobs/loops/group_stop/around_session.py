@@ -27,9 +27,9 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
     except GroupStopped:
         raise
     except BaseException as e:
-        if group.step.interrupted:
+        if group.watch.is_interrupted:
             raise GroupStopped(group.reason) from e
-        group.step.began = None
+        group.watch.step_is_over()
         if isinstance(e, _LOST) and not group.stopped:
             # Nobody stopped the job. If a server is gone, show that error instead.
             group.failed = True

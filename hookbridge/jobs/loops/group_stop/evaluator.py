@@ -17,7 +17,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.state import storage
 from hookbridge.ground import exit_codes
-from hookbridge.ground.arguments import lasting, path, seconds
+from hookbridge.ground.arguments import path, seconds
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,
@@ -139,9 +139,10 @@ class JobEnd:
         """Raises `errors.ClusterError` if the chief left without writing the marker."""
         if self._chief.away(self._lost_secs):
             raise errors.TaskLostError(
-                f"The chief is gone{lasting(self._lost_secs)} and has not said that "
-                f"the job is over (in {self._model_dir}); expected it to train on or "
-                "to end. It was killed: see what it printed, and start the job again."
+                f"The chief is gone{ports.lasting(self._lost_secs)} and has not said "
+                f"that the job is over (in {self._model_dir}); expected it to train on "
+                "or to end. It was killed: see what it printed, and start the job "
+                "again."
             )
 
 

@@ -67,11 +67,11 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Tells the others that the variables exist; shortens the session's end."""
         _limit_grace(coord)
-        step = self.group.step
-        step.let_one_through = functools.partial(_run, session, self._tokens)
+        watch = self.group.watch
+        watch.release_by(functools.partial(_run, session, self._tokens))
         if self._config.cluster:
             limit_close(session)
-        step.interrupt = None if self._config.is_chief else session.close
+        watch.interrupt_by(None if self._config.is_chief else session.close)
         if self._config.is_chief:
             self.group.ready()
         self._coord = coord
@@ -80,12 +80,12 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def before_run(self, run_context: RunContext) -> None:
         """Notes that a step begins."""
-        self.group.step.began = time.monotonic()
+        self.group.watch.step_begins()
         self.group.requests.watch(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Passes a stop on, from this session to the other processes or back."""
-        self.group.step.began = None
+        self.group.watch.step_is_over()
         if self._coord.should_stop():
             # A thread of the session failed, for example because a server is lost.
             self._coord.raise_requested_exception()
@@ -99,7 +99,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def end(self, session: Session | None) -> None:
         """Stops the other processes, since this session ends."""
-        self.group.step.began = None
+        self.group.watch.step_is_over()
         self.group.request("its session ended")
         if self._leaves:
             self.group.leave()
@@ -134,7 +134,7 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Notes that the step is over."""
-        self._group.step.began = None
+        self._group.watch.step_is_over()
 
 
 def _run(session: Session, ops: Sequence[Any]) -> None:

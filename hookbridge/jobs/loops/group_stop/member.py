@@ -13,7 +13,8 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.ground import exit_codes
-from hookbridge.ground.arguments import lasting, seconds
+from hookbridge.ground.arguments import seconds
+from hookbridge.ground.exit_threads import start_awaited
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.stopper import StopRequests
@@ -60,7 +61,7 @@ class GroupStop:
         self.error: errors.ClusterError | None = None
         # An error of this process, not the effect of a stop.
         self.failed: bool = False
-        self.step: StepWatch = StepWatch()
+        self.watch: StepWatch = StepWatch()
         self.requests: StopRequests = StopRequests()  # of this process's guests
         # Tells how the job has ended without this process, if it seems so.
         self.over_with: Callable[[], JobStop | None] = lambda: None
@@ -88,7 +89,7 @@ class GroupStop:
         self._check_error()
         self._stopped.clear()
         self.over.clear()
-        self.reason, self.failed, self.step = None, False, StepWatch()
+        self.reason, self.failed, self.watch = None, False, StepWatch()
         self.requests = StopRequests()
         self.code = exit_codes.DONE
         self.wait_for_servers()
@@ -96,13 +97,14 @@ class GroupStop:
             self._board.close()
         try:
             self._board = StopBoard(target, self.config)
-            self._generation = self._join(self._board)
+            take_part = self._begin if self.config.is_chief else self._join
+            self._generation = take_part(self._board)
         except tf.errors.OpError as e:
             self.wait_for_servers()  # raises `GroupStopped` if the job is over
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
         for follow in (self._follow_stop, self._follow_tasks):
-            threading.Thread(target=follow, daemon=True).start()
+            start_awaited(self.over, follow)
 
     def wait_for_servers(self) -> None:
         """Returns once all parameter servers listen."""
@@ -170,9 +172,7 @@ class GroupStop:
             self.reason, self.code = reason, code
             logging.info("hookbridge: this process stops. %s", reason)
             self._stopped.set()
-            threading.Thread(
-                target=self.step.wake, args=(self.over,), daemon=True
-            ).start()
+            start_awaited(self.over, self.watch.wake, self.over)
 
     def fail(self, error: errors.ClusterError) -> None:
         """Stops this process because a task that it needs is gone."""
@@ -204,10 +204,10 @@ class GroupStop:
     def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
         """The error about tasks that are gone."""
         return errors.TaskLostError(
-            f"{ports.named(self.config, tasks)} cannot be reached{lasting(secs)}; "
-            f"`{self.name}` expected a server that listens there. It was not started, "
-            "has ended or was killed: see what it printed, and start the job again: "
-            "it goes on from its last checkpoint."
+            f"{ports.named(self.config, tasks)} cannot be reached"
+            f"{ports.lasting(secs)}; `{self.name}` expected a server that listens "
+            "there. It was not started, has ended or was killed: see what it printed, "
+            "and start the job again: it goes on from its last checkpoint."
         )
 
     def _follow_stop(self) -> None:
@@ -240,34 +240,40 @@ class GroupStop:
                 last_resort(self.error, self.over)
                 return
             missing = liveness.away(0.0, unseen_secs=self.lost_secs)
-            let_through = self.step.let_one_through
-            if missing and let_through and self.step.is_stalled() and not self.stopped:
+            let_through = self.watch.let_one_through
+            if missing and let_through and self.watch.is_stalled() and not self.stopped:
                 # The gradient and the token of the lost worker are missing: without
                 # them the step would wait for ever.
-                threading.Thread(target=let_through, daemon=True).start()
+                start_awaited(self.over, let_through)
 
     def _check_error(self) -> None:
         if self.error is not None:
             raise self.error
 
+    def _begin(self, board: StopBoard) -> int:
+        """The number of the job, which the chief begins unless one goes on."""
+        began = time.monotonic()
+        while True:
+            number = board.generation()
+            ending = board.ending(number) if number else None
+            preempted = ending is not None and exit_codes.may_retry(ending.code)
+            if not preempted or time.monotonic() - began >= LEAVING_SECS:
+                break
+            # The servers of that job are about to end, with its queues. Then the next
+            # call fails.
+            time.sleep(0.2)
+        if not number or ending is not None:
+            number += 1
+            board.begin(number)
+        return number
+
     def _join(self, board: StopBoard) -> int:
-        """The number of the job that this process takes part in; a chief begins it."""
+        """The number of the job that another process has begun."""
         began = time.monotonic()
         while True:
             number = board.generation()
             ending = board.ending(number) if number else None
             waited = time.monotonic() - began
-            if self.config.is_chief:
-                preempted = ending is not None and exit_codes.may_retry(ending.code)
-                if preempted and waited < LEAVING_SECS:
-                    # The servers of that job are about to end, with its queues. Then
-                    # the next call fails.
-                    time.sleep(0.2)
-                    continue
-                if not number or ending is not None:
-                    number += 1
-                    board.begin(number)
-                return number
             if number and ending is None:
                 return number
             if ending is not None and waited > LATE_SECS:

@@ -24,31 +24,42 @@ class StepWatch:
     """The main thread's current step, and how to wake that thread."""
 
     def __init__(self) -> None:
-        self.began: float | None = None
-        self.interrupted: bool = False
-        # Releases one worker that waits in `SyncReplicasOptimizer`.
+        self._began: float | None = None  # None between two steps
+        self._interrupt: Callable[[], None] | None = None
+        self.is_interrupted: bool = False
         self.let_one_through: Callable[[], None] | None = None
-        # Ends any other step; None if steps must not be ended.
-        self.interrupt: Callable[[], None] | None = None
 
-    def release_by(self, call: Callable[[], None]) -> None:
-        """Replaces `let_one_through`."""
-        self.let_one_through = call
+    def step_begins(self) -> None:
+        """The main thread begins a step."""
+        self._began = time.monotonic()
+
+    def step_is_over(self) -> None:
+        """The main thread is in no step of TensorFlow any more."""
+        self._began = None
+
+    def release_by(self, let_one_through: Callable[[], None]) -> None:
+        """What releases one worker that waits in `SyncReplicasOptimizer`."""
+        self.let_one_through = let_one_through
+
+    def interrupt_by(self, interrupt: Callable[[], None] | None) -> None:
+        """What ends any other step; None if steps must not be ended."""
+        self._interrupt = interrupt
 
     def wake(self, over: threading.Event) -> None:
         """After a stop, wakes the main thread if it waits for other processes."""
         if self.let_one_through is not None:
             self.let_one_through()
-        began = self.began
-        if over.wait(INTERRUPT_SECS) or began is None or self.began != began:
+        began = self._began
+        if over.wait(INTERRUPT_SECS) or began is None or self._began != began:
             return
-        if self.interrupt is not None:
-            self.interrupted = True
-            self.interrupt()
+        if self._interrupt is not None:
+            self.is_interrupted = True
+            self._interrupt()
 
     def is_stalled(self) -> bool:
         """Whether a step takes so long that it may wait for a worker that is gone."""
-        return self.began is not None and time.monotonic() - self.began > STALL_SECS
+        began = self._began
+        return began is not None and time.monotonic() - began > STALL_SECS
 
 
 def last_resort(error: errors.ClusterError, over: threading.Event) -> None:

@@ -22,6 +22,11 @@ def named(config: ClusterConfig, tasks: Iterable[Task]) -> str:
     return ", ".join(f"`{job}` {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
+def lasting(secs: float) -> str:
+    """A duration at the end of a message's clause; nothing if there was no time."""
+    return f" for {secs:g} s" if secs else ""
+
+
 def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
     """Host and port of a task."""
     host, _, port = config.cluster[job][index].rpartition(":")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground.arguments import positive, shown
+from hookbridge.ground.arguments import optional_count, shown
 
 # A session makes all its logical devices when it starts.
 MOST_TOWERS = 1024
@@ -28,7 +28,7 @@ def tower_devices(
         differs from the number of `devices`, or is larger than the number of GPUs;
         or `devices` is malformed, or names a device that this machine does not have.
     """
-    count = positive("num_towers", num_towers)
+    count = optional_count("num_towers", num_towers)
     if count is not None and count > MOST_TOWERS:
         raise errors.InvalidArgumentError(
             f"Received num_towers={shown(num_towers)}; expected at most {MOST_TOWERS}."

@@ -107,22 +107,30 @@ def replicate_model_fn(
             batches=batches,
         )
         return functools.partial(inner, *model_fn.args, **model_fn.keywords)
+    signature = _signature_of(model_fn)
+    _check_choices(loss_reduction, batches)
+    replica = _Replicated(
+        model_fn,
+        tower_devices(num_towers, devices),
+        is_mean=loss_reduction in MEANS,
+        share=fetch_batches if batches == "fetch" else split_batch,
+    )
+
+    @functools.wraps(model_fn)
+    def replicated(*args: Any, **kwargs: Any) -> Any:
+        return replica(signature.bind(*args, **kwargs).arguments)
+
+    # Estimator looks at the signature to see which arguments a model function takes.
+    replicated.__signature__ = signature  # type: ignore[attr-defined]
+    return replicated
+
+
+def _signature_of(model_fn: Any) -> inspect.Signature:
+    """The signature of a model function; refuses what is none."""
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
             f"Received model_fn={shown(model_fn)}; expected a function."
         )
-    if loss_reduction not in (*MEANS, *SUMS):
-        raise errors.InvalidArgumentError(
-            f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
-            "'sum', or what means the same in `tf.compat.v1.losses.Reduction`. The "
-            "loss of a tower is one number: reduce it in the `model_fn`."
-        )
-    is_mean = loss_reduction in MEANS
-    if batches not in ("split", "fetch"):
-        raise errors.InvalidArgumentError(
-            f"Received batches={shown(batches)}; expected 'split' or 'fetch'."
-        )
-    chosen = tower_devices(num_towers, devices)
     signature = inspect.signature(model_fn)
     kinds = {p.kind for p in signature.parameters.values()}
     is_open = kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
@@ -132,16 +140,21 @@ def replicate_model_fn(
             "`model_fn(features, labels, mode, params, config)`, with any of the last "
             "four arguments."
         )
-    share = fetch_batches if batches == "fetch" else split_batch
-    replica = _Replicated(model_fn, chosen, is_mean, share)
+    return signature
 
-    @functools.wraps(model_fn)
-    def replicated(*args: Any, **kwargs: Any) -> Any:
-        return replica(signature.bind(*args, **kwargs).arguments)
 
-    # Estimator looks at the signature to see which arguments a model function takes.
-    replicated.__signature__ = signature  # type: ignore[attr-defined]
-    return replicated
+def _check_choices(loss_reduction: object, batches: object) -> None:
+    """Refuses other values of these arguments than `replicate_model_fn` knows."""
+    if loss_reduction not in (*MEANS, *SUMS):
+        raise errors.InvalidArgumentError(
+            f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
+            "'sum', or what means the same in `tf.compat.v1.losses.Reduction`. The "
+            "loss of a tower is one number: reduce it in the `model_fn`."
+        )
+    if batches not in ("split", "fetch"):
+        raise errors.InvalidArgumentError(
+            f"Received batches={shown(batches)}; expected 'split' or 'fetch'."
+        )
 
 
 def TowerOptimizer(optimizer: Any) -> Any:

@@ -9,13 +9,15 @@ from typing import Any
 
 from hookbridge.old_programs.names.resolution import Resolution, resolve
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading.bound_names import as_v1, canonical
+from hookbridge.old_programs.reading.import_statements import as_v1, canonical
 from hookbridge.old_programs.reading.modules import Module, split_lines
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
+
+_LOAD = ast.Load()
 
 
 class Context:
@@ -54,7 +56,7 @@ class Context:
         self.parents: dict[ast.AST, ast.AST] = {
             child: node for node in module.nodes for child in ast.iter_child_nodes(node)
         }
-        self.imports: NeededImports = NeededImports(module, place.own)
+        self.imports: NeededImports = NeededImports(module, place.own, target)
         self.guests: Guests = Guests([module], guests)
         self.is_v1 = False
         self.kept: set[str] = set()
@@ -95,11 +97,15 @@ class Context:
         """Whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
-    def living(self, node: ast.Attribute) -> Resolution | None:
+    def living(self, node: ast.Attribute | ast.Name | ast.Call) -> Resolution | None:
         """What becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
         is_kept = isinstance(root, ast.Name) and root.id in self.kept
-        if is_kept or self.is_part(node) or not isinstance(node.ctx, ast.Load):
+        if (
+            is_kept
+            or self.is_part(node)
+            or not isinstance(getattr(node, "ctx", _LOAD), ast.Load)
+        ):
             return None
         name = self.name(node)
         if name is None or any(

@@ -15,7 +15,7 @@ from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning.findings import Finding
-from hookbridge.old_programs.scanning.scan import lacks
+from hookbridge.old_programs.scanning.scan import findings_of
 
 MAX_WALKS = 4
 
@@ -57,7 +57,7 @@ def _scanned(
     for rule in rules:
         if rule.before_scan is not None:
             rule.before_scan(module, place)
-    return lacks(module, place, target)
+    return findings_of(module, place, target)
 
 
 def _rewritten(place: Place, module: Module) -> Place:

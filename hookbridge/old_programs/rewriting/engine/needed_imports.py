@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.reading.modules import Module, split_lines
 from hookbridge.old_programs.reading.notebooks import is_border
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
+
+_LAST = sys.maxsize
 
 
 def module_of(root: str) -> str:
@@ -26,7 +29,7 @@ class NeededImports:
     `own` are the modules of its program that it imports.
     """
 
-    def __init__(self, module: Module, own: Collection[str]) -> None:
+    def __init__(self, module: Module, own: Collection[str], target: Target) -> None:
         names = module.names
         self.bound: dict[str, str] = {
             name: value
@@ -34,16 +37,28 @@ class NeededImports:
             if name in names.bound_here and name not in names.aliases
         }
         self._nodes = module.nodes
+        # The line after which a bound name can be used.
+        self._lines: dict[str, int] = {}
+        for statement in module.tree.body:
+            for one in (o for node in ast.walk(statement) for o in imports(node)):
+                self._lines.setdefault(one.bound, statement.lineno)
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
         # A call that stands after the import of TensorFlow, and before own modules.
         self.switch = ""
         self._own = own
+        self._target = target
 
-    def expression(self, living: str) -> str:
-        """How to write a living name (`tf.X`, `hookbridge.X`, ...) in this module."""
-        best, prefix = "", ""
+    def _usable(self, line: int) -> Iterator[tuple[str, str]]:
+        """The bound names that are imported before a line of the module."""
         for name, value in self.bound.items():
+            if self._lines.get(name, 0) <= line:
+                yield name, value
+
+    def expression(self, living: str, line: int = _LAST) -> str:
+        """How to write a living name (`tf.X`, `hookbridge.X`, ...) in a line."""
+        best, prefix = "", ""
+        for name, value in self._usable(line):
             value = canonical(value)
             is_root = value in ("tf", "tf.compat.v1")
             if is_root or value.startswith(("hookbridge", "tf_slim")):
@@ -53,15 +68,26 @@ class NeededImports:
                     best, prefix = value, name
         if best:
             return f"{prefix}{living[len(best) :]}"
+        if text := self._by_v1(living, line):
+            return text
         root, dot, rest = living.partition(".")
         if hasattr(builtins, root):
             return living
-        return f"{self.here(root)}{dot}{rest}"
+        return f"{self.here(root, line)}{dot}{rest}"
 
-    def here(self, root: str) -> str:
+    def _by_v1(self, living: str, line: int) -> str:
+        """A name outside of v1 by an import of v1; empty without one."""
+        root, _, rest = living.partition(".")
+        for name, value in self._usable(line):
+            if root == "tf" and canonical(value) == "tf.compat.v1":
+                is_there = rest.startswith("compat.") or self._target.has_v1(living)
+                return f"{name}.{'' if is_there else 'compat.v2.'}{rest}"
+        return ""
+
+    def here(self, root: str, line: int = _LAST) -> str:
         """The top-level name of a module; the module is imported if it is not yet."""
         module, name = _USUAL.get(root, (root, root))
-        for bound, value in (*self._wanted.items(), *self.bound.items()):
+        for bound, value in (*self._wanted.items(), *self._usable(line)):
             if value == module:
                 return bound
         fields = ("id", "arg", "name", "asname")

@@ -1,5 +1,5 @@
 """The rules of a rewrite, one in each file.
 
-Reading order: `v1_imports`, `dead_imports`, `dead_names`, then what a rename does not
-mend: `old_arguments`, `switches`; and `guest_lists`.
+Reading order: `v1_imports`, `starred_imports`, `dead_imports`, `dead_names`, then what
+a rename does not mend: `old_arguments`, `switches`; and `guest_lists`.
 """

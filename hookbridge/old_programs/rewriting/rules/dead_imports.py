@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from hookbridge.old_programs.names.resolution import Resolution
-from hookbridge.old_programs.reading.bound_names import Import, canonical, imports
+from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -26,6 +26,8 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if one.bound == "*":
         return None
     written = canonical(one.full)
+    if one.full in context.place.lost:
+        return []
     become = _resolution(written, context)
     if become is None:
         return None
@@ -40,10 +42,10 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
         return None
     is_carried = become.living.startswith("hookbridge.contrib")
     if become.living and not is_carried:
-        return _lines(one.bound, become.living, context)
+        return _lines(one, become.living, context)
     if _all_uses_are_renamed(one.bound, context):
         return []
-    return _lines(one.bound, become.living, context) if is_carried else None
+    return _lines(one, become.living, context) if is_carried else None
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -64,8 +66,9 @@ def _resolution(written: str, context: Context) -> Resolution | None:
     return become
 
 
-def _lines(bound: str, name: str, context: Context) -> list[str]:
+def _lines(one: Import, name: str, context: Context) -> list[str]:
     """Lines that bind a name to a living one."""
+    bound, line = one.bound, one.node.lineno
     parent, _, last = name.rpartition(".")
     if hasattr(builtins, name):
         return [] if bound == name else [f"{bound} = {name}"]
@@ -73,7 +76,8 @@ def _lines(bound: str, name: str, context: Context) -> list[str]:
         return [f"import {name}" if bound == name else f"import {name} as {bound}"]
     root, dot, rest = parent.partition(".")
     if parent.startswith(_NO_MODULES):
-        return [f"{bound} = {context.imports.here('hookbridge')}{dot}{rest}.{last}"]
+        ours = context.imports.here("hookbridge", line)
+        return [f"{bound} = {ours}{dot}{rest}.{last}"]
     tail = "" if bound == last else f" as {bound}"
     return [f"from {module_of(root)}{dot}{rest} import {last}{tail}"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.reading.bound_names import canonical
+from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.rewriting.engine.context import Context, root_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
@@ -17,23 +17,35 @@ CODES = (
     "TUTORIALS",
     "SLIM_BROKEN",
     "KERAS_PRIVATE",
+    "PRIVATE_MOVED",
     "V1_NAME",
     "LOST_NAME",
 )
 
 
-def apply(node: ast.Attribute, context: Context) -> None:
-    """Changes an outermost dotted name."""
+def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
+    """Changes an outermost dotted name, or a bare one from a star of another file.
+
+    So it does a call that imports what died, as `import_module("tensorflow.contrib")`.
+    """
+    if isinstance(node, ast.Call) and (
+        not loaded(node) or id(node) in context.module.guarded
+    ):
+        return
+    if isinstance(node, ast.Name):
+        given = context.module.names.given.get(node.id)
+        if given is None or given.star:
+            return
     outcome = context.living(node)
     if outcome is None or outcome.code not in CODES:
         return
     text = _by_own_import(node, outcome.living, context)
-    text = text or context.imports.expression(outcome.living)
+    text = text or context.imports.expression(outcome.living, node.lineno)
     if text != ast.unparse(node):
         context.replace(NAME, node, text)
 
 
-def _by_own_import(node: ast.Attribute, living: str, context: Context) -> str:
+def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
     """The living name, by an import inside a function; empty for any other import.
 
     The program may run without TensorFlow until it calls such a function.
@@ -51,7 +63,7 @@ def _by_own_import(node: ast.Attribute, living: str, context: Context) -> str:
 RULE = RewriteRule(
     name=NAME,
     summary="Names that died become the living ones.",
-    nodes=(ast.Attribute,),
+    nodes=(ast.Attribute, ast.Name, ast.Call),
     apply=apply,
     codes=CODES,
 )

@@ -36,7 +36,7 @@ def apply(node: ast.Call, context: Context) -> None:
         if function == "as_hooks":
             context.comment(node, comment(_EPOCHS, CODES[_EPOCHS].message))
         if function:
-            name = context.imports.expression(f"hookbridge.{function}")
+            name = context.imports.expression(f"hookbridge.{function}", node.lineno)
             context.wrap(NAME, value, f"{name}(", ")")
 
 

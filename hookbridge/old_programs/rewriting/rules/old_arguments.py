@@ -7,6 +7,7 @@ import ast
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning import tpu_names
 
 NAME = "old-arguments"
 
@@ -15,8 +16,10 @@ def apply(node: ast.Call, context: Context) -> None:
     """Changes a call that the scan has found."""
     is_device = context.name(node.func) == "tf.device"
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
-        device = context.imports.expression("tf.compat.v1.device")
+        device = context.imports.expression("tf.compat.v1.device", node.lineno)
         context.replace(NAME, node.func, device)
+    for argument, today in tpu_names.unnamed(context.module, node):
+        context.replace(NAME, argument, today)
     function = node.func
     if isinstance(function, ast.Attribute) and context.is_found(node, "OLD_ARGUMENT"):
         _rename_method(function, context)

@@ -6,7 +6,7 @@ import ast
 import re
 
 from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.reading.bound_names import canonical
+from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine.context import Context, root_of
@@ -14,17 +14,31 @@ from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
-_WHOLE = ("tensorflow", "tensorflow.compat.v2")
+# The other modules stay what they are.
+_OTHERS = ("tf.compat.v1", "tf.contrib", "tf.examples")
+# Parts of `tensorflow` that are in no other place.
+_PARTS = ("compat", "python", "contrib", "core")
+_WHOLE = ("tensorflow",)
 
 
 def inherit_v1(module: Module, place: Place) -> None:
     """Lets names of TensorFlow from other files of the program be those of v1."""
     names = module.names
+    for name, value in names.through.items() if place.targets_tf1 else ():
+        names.through[name] = _as_v1(value)
     for name, value in names.bound.items() if place.targets_tf1 else ():
-        if name not in names.bound_here and value.partition(".")[0] == "tensorflow":
-            rest = value[len("tensorflow") :]
-            if not rest.startswith((".compat.", ".python", ".contrib", ".core")):
-                names.bound[name] = f"{_V1}{rest}"
+        given = names.given.get(name)
+        is_own = given.star if given is not None else name in names.bound_here
+        if not is_own:
+            names.bound[name] = _as_v1(value)
+
+
+def _as_v1(value: str) -> str:
+    """A name that an import gives, as one of v1."""
+    root, _, rest = value.partition(".")
+    if root != "tensorflow" or rest.partition(".")[0] in _PARTS:
+        return value
+    return f"{_V1}.{rest}" if rest else _V1
 
 
 def prepare(context: Context) -> None:
@@ -33,12 +47,18 @@ def prepare(context: Context) -> None:
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
     if context.is_v1:
-        others = {n: v for n, v in names.bound.items() if n not in names.bound_here}
+        others = {
+            n: v
+            for n, v in names.bound.items()
+            if n not in names.bound_here and n not in names.given
+        }
         bound.update(others)  # another file of the program has them
         bound.update({name: _V1 for name, value in bound.items() if value in _WHOLE})
 
 
-def apply(node: ast.Import | ast.ImportFrom | ast.Attribute, context: Context) -> None:
+def apply(
+    node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, context: Context
+) -> None:
     """Changes an import, or a name that only TF2 has."""
     if not context.is_v1:
         return
@@ -46,6 +66,8 @@ def apply(node: ast.Import | ast.ImportFrom | ast.Attribute, context: Context) -
         _import_from(node, context)
     elif isinstance(node, ast.Attribute):
         _name_of_tf2(node, context)
+    elif isinstance(node, ast.Call):
+        _load(node, context)
     else:
         for alias in node.names:
             if alias.asname and alias.name in _WHOLE:
@@ -56,21 +78,42 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
     """Imports from v1 what both have; what died is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
     place = canonical(module)
-    others = ("tf.compat.v1", "tf.contrib", "tf.examples")
-    if place.partition(".")[0] != "tf" or place.startswith(others):
+    if place.partition(".")[0] != "tf" or place.startswith(_OTHERS):
         return
-    for alias in node.names:
-        full = f"{place}.{alias.name}"
-        both = context.target.has(full) and context.target.has_v1(full)
-        if alias.name == "*" or not both:
-            return
-        if resolve(context.meant(full), context.target) is not None:
-            return
-    name = module.replace("tensorflow", _V1, 1).replace(f"{_V1}.compat.v2", _V1)
+    if f"{module}.".startswith("tensorflow.compat."):
+        return
+    if not all(_is_in_v1(place, alias.name, context) for alias in node.names):
+        return
+    name = module.replace("tensorflow", _V1, 1)
     if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
         first, _ = context.span(node)
         span = first + written.start(1), first + written.end(1)
         context.change(NAME, node, span, name)
+
+
+def _is_in_v1(place: str, name: str, context: Context) -> bool:
+    """Whether v1 has the same name, and it is a living one."""
+    if name == "*" and context.target.has_v1(place):
+        return True  # a star gives what TensorFlow 1 had
+    full = f"{place}.{name}"
+    if not (context.target.has(full) and context.target.has_v1(full)):
+        return False
+    return resolve(context.meant(full), context.target) is None
+
+
+def _load(node: ast.Call, context: Context) -> None:
+    """Imports v1 by a call: `import_module("tensorflow.compat.v1")`."""
+    module = loaded(node)
+    place = canonical(module)
+    if module not in _WHOLE and not place.startswith("tf."):
+        return
+    if module.startswith("tensorflow.compat.") or place.startswith(_OTHERS):
+        return
+    if not context.target.has_v1(place):
+        return
+    name = module.replace("tensorflow", _V1, 1)
+    more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
+    context.replace(NAME, node, f'{context.code(node.func)}("{name}"{more})')
 
 
 def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
@@ -78,7 +121,10 @@ def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
     name, root = context.name(node), root_of(node)
     if name is None or not isinstance(root, ast.Name) or context.is_part(node):
         return
-    if not isinstance(node.ctx, ast.Load) or context.imports.bound.get(root.id) != _V1:
+    is_loaded = context.module.names.bound.get(root.id) in _WHOLE
+    if not (is_loaded or context.imports.bound.get(root.id) == _V1):
+        return
+    if not isinstance(node.ctx, ast.Load):
         return
     if not name.startswith("tf.") or name.startswith(("tf.compat", "tf.contrib")):
         return
@@ -90,7 +136,7 @@ def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
 RULE = RewriteRule(
     name=NAME,
     summary="A file that means TensorFlow 1 imports `tensorflow.compat.v1`.",
-    nodes=(ast.Import, ast.ImportFrom, ast.Attribute),
+    nodes=(ast.Import, ast.ImportFrom, ast.Attribute, ast.Call),
     apply=apply,
     codes=("V1_NAME", "V1_FILE"),
     prepare=prepare,

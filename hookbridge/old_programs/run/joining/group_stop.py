@@ -78,7 +78,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
     """Joins the stop of the job, and lets a stop end a loop that waits for tokens."""
     hook.after_create_session(session, coord)
     group = hook.group
-    let_one_through = group.step.let_one_through
+    let_one_through = group.watch.let_one_through
     assert let_one_through is not None
 
     def stop() -> None:
@@ -87,7 +87,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
         while not group.over.wait(TOKEN_SECS):
             let_one_through()
 
-    group.step.release_by(stop)
+    group.watch.release_by(stop)
     # A program need not call `stop`.
     atexit.register(hook.end, session)
 

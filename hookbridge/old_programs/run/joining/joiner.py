@@ -19,6 +19,15 @@ from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
 
 
+class _ThisThread(threading.local):
+    """What a thread of the program is doing, as far as guests have joined it."""
+
+    depth: int = 0  # of joined loops that are inside of each other
+    # What `train_and_evaluate` evaluates with, an Estimator and an `EvalSpec`.
+    pair: tuple[Any, Any] | None = None
+    is_muted: bool = False  # whether an evaluation is one of the guests' own
+
+
 class Joiner:
     """The guests from outside, for the trainings of this process."""
 
@@ -31,25 +40,25 @@ class Joiner:
         self._guests = guests
         self._steps_per_epoch = steps_per_epoch
         self._is_own = is_own
-        self._here = threading.local()
+        self._here = _ThisThread()
         self._was_asked = False
         # What was not joined, and the program's line that runs it -> why.
         self._unjoined: dict[tuple[str, str], str] = {}
 
     @property
-    def records(self) -> bool:
+    def has_recorders(self) -> bool:
         """Whether the guests are recorders, which also go around plain sessions."""
         return isinstance(self._guests, Recorders)
 
     @property
     def is_inside(self) -> bool:
         """Whether this thread is in a training that the guests have joined."""
-        return bool(getattr(self._here, "depth", 0))
+        return self._here.depth > 0
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """Marks this thread as inside a joined loop: guests join nothing in it."""
-        self._here.depth = getattr(self._here, "depth", 0) + 1
+        self._here.depth += 1
         try:
             yield
         finally:
@@ -74,7 +83,7 @@ class Joiner:
 
     def evaluation_hooks(self) -> list[Any]:
         """New guests as hooks for an evaluation; none for one of the guests' own."""
-        if getattr(self._here, "muted", False):
+        if self._here.is_muted:
             return []
         return self._made(
             lambda: convert.hooks_for(self._guests.of_evaluation(), self._config())
@@ -123,7 +132,7 @@ class Joiner:
         )
 
     def _validation(self) -> Any:
-        pair = getattr(self._here, "pair", None)
+        pair = self._here.pair
         in_cluster = bool(ClusterConfig.from_environment().cluster)
         if pair is None or in_cluster or self._steps_per_epoch is None:
             return None
@@ -134,13 +143,13 @@ class Joiner:
 class _MutedValidation(EstimatorValidation):
     """The validation that guests asked for; no guest joins its evaluation."""
 
-    def __init__(self, estimator: Any, eval_spec: Any, here: threading.local) -> None:
+    def __init__(self, estimator: Any, eval_spec: Any, here: _ThisThread) -> None:
         super().__init__(estimator, eval_spec)
         self._here = here
 
     def run(self, session: Session, report: Any) -> Any:
-        self._here.muted = True
+        self._here.is_muted = True
         try:
             return super().run(session, report)
         finally:
-            self._here.muted = False
+            self._here.is_muted = False

@@ -113,6 +113,6 @@ def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 def join(joiner: Joiner) -> None:
     """Recorders join plain sessions; of other guests they are told."""
-    way = record if joiner.records else report
+    way = record if joiner.has_recorders else report
     for kind in (v1.Session, v1.InteractiveSession):
         patching.InstanceMethods(kind, {"run": way(joiner, kind.run)}).install()

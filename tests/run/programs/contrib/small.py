@@ -28,10 +28,25 @@ results = {
     "loss": legacy.sequence_loss(listed, targets, weights),
     "total": legacy.sequence_loss(listed, targets, weights, False, False),
 }
+with tf.variable_scope("decoder", initializer=fill):
+    steps = [tf.ones([1, 2]), tf.zeros([1, 2]), tf.ones([1, 2])]
+    lstm = tf.nn.rnn_cell.BasicLSTMCell(2)
+    start = lstm.zero_state(1, tf.float32)
+    decoded, last = legacy.rnn_decoder(steps, start, lstm)
+    looped, _ = legacy.rnn_decoder(
+        steps, start, lstm, lambda before, number: before * number, scope="looped")
+    results.update(decoded=tf.concat(decoded, 0), last=last.c, looped=tf.concat(looped, 0))
+texts = ["one two, two", "three two ONEtwo don't", "four"]
+processor = tf.contrib.learn.preprocessing.VocabularyProcessor(4)
+rare = tf.contrib.learn.preprocessing.VocabularyProcessor(4, min_frequency=1)
+rows = [row.tolist() for row in processor.fit_transform(texts)]
+rows += [row.tolist() for row in processor.transform(["two five one"])]
+rows += [row.tolist() for row in rare.fit_transform(texts)]
+words = [*processor.reverse(rows), str(len(processor.vocabulary_)), str(len(rare.vocabulary_))]
 column = tf.contrib.layers.real_valued_column("age", dimension=2)
 names = sorted([v.op.name, v.shape.as_list()] for v in tf.trainable_variables())
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     values = session.run(results)
 lists = {name: value.tolist() for name, value in values.items()}
-print(json.dumps({"names": names, "values": lists, "columns": isinstance(column, tuple)}))
+print(json.dumps({"names": names, "values": lists, "columns": isinstance(column, tuple), "rows": rows, "words": words}))

@@ -15,10 +15,11 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.installation import Installation
+from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import (
     END_OF_DATA,
@@ -46,7 +47,14 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import Arguments, Hook
 
 
-class ClusterStep(StepPart):
+def cluster_host(run: HookedRun) -> LoopHost:
+    """The host of a run whose steps are scheduled on remote workers."""
+    graph = FitGraph(run.model)
+    maker = ClusterStepMaker(run, graph)
+    return LoopHost(graph, FitSession(run, graph, maker.make_session), maker)
+
+
+class ClusterStepMaker(StepMaker):
     """Makes the steps of one `fit` on remote workers, and delivers their events."""
 
     def __init__(self, run: HookedRun, graph: FitGraph) -> None:
@@ -61,7 +69,7 @@ class ClusterStep(StepPart):
         )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
-        self._installation = Installation(model)
+        self._installation = ModelInstallation(model)
 
     def install(self) -> None:
         model = self._model
@@ -112,21 +120,21 @@ class ClusterStep(StepPart):
     # -- a step ----------------------------------------------------------------------
 
     @property
-    def is_alone(self) -> bool:  # type: ignore[override]
+    def is_without_hooks(self) -> bool:  # type: ignore[override]
         """Whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.
         run = self._run
         return not run.hooks or (run.has_begun and self.events.max_lag > 0)
 
-    def make_alone(self, args: Arguments) -> Any:
+    def make_without_hooks(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
         if any(each.has_saved for each in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.settle()
-        scheduler.prepare(self._installation.step, args)
+        scheduler.prepare(self._installation.function, args)
         try:
             value = scheduler.schedule()
         except END_OF_DATA:
@@ -149,12 +157,12 @@ class ClusterStep(StepPart):
         if self._scheduler.load(value) is None:
             return
         with self._scheduler.presenting(value):
-            if self._run.replay()[1]:
+            if self._run.run_with_hooks()[1]:
                 self._ask_stop()
 
     def prepare(self, args: Arguments) -> None:
         self.events.flush()
-        self._scheduler.prepare(self._installation.step, args)
+        self._scheduler.prepare(self._installation.function, args)
 
     def open(self) -> int:
         return self._scheduler.open()

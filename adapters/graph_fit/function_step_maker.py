@@ -13,13 +13,20 @@ from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
 from hookbridge.adapters.graph_fit.keras_session import GraphSession, KerasSession
 from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 
 
-class FunctionStep(StepPart):
+def graph_host(run: HookedRun) -> LoopHost:
+    """The host of a run in Keras's loops of a v1 graph; hooks get Keras's session."""
+    graph = KerasGraph(run)
+    session = GraphSession(run, graph)
+    return LoopHost(graph, session, FunctionStepMaker(run, graph, session))
+
+
+class FunctionStepMaker(StepMaker):
     """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
 
     data_ended: bool = False
@@ -32,7 +39,7 @@ class FunctionStep(StepPart):
         self._graph = graph
         self._session = session
         self._function: LoopFunction | None = None
-        self._step: StepCall
+        self._step_call: StepCall
         self._request: tuple[Any, Any, Any]
         self._last: list[Any] = []
 
@@ -71,26 +78,26 @@ class FunctionStep(StepPart):
         return dict(zip(names, function.outputs, strict=False))
 
     def prepare(self, args: Arguments) -> None:
-        self._step, values, options, metadata = args
-        self.data_ended = self._step.data_ended = False
+        self._step_call, values, options, metadata = args
+        self.data_ended = self._step_call.data_ended = False
         assert self._session.current is not None
-        self._session.current.step = self._step
+        self._session.current.step_call = self._step_call
         if options is not None:  # hooks' options are merged into it
             copied = tf.compat.v1.RunOptions()
             copied.CopyFrom(options)
             options = copied
-        self._request = (self._step.feed_dict(values), options, metadata)
+        self._request = (self._step_call.feed_dict(values), options, metadata)
 
     def open(self) -> int:
         mode = self._run.mode
         assert mode is not None and self._session.current is not None
-        return self._graph.build(self._session.current, mode, self._step.fetches)
+        return self._graph.build(self._session.current, mode, self._step_call.fetches)
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         try:
-            self._last = monitored.run(self._step.fetches, *self._request)
+            self._last = monitored.run(self._step_call.fetches, *self._request)
         finally:
-            self.data_ended = self._step.data_ended
+            self.data_ended = self._step_call.data_ended
         return self._last
 
     def stop(self) -> None:
@@ -98,7 +105,7 @@ class FunctionStep(StepPart):
         _end_with_this_batch()
 
     def stopped_by(self, error: BaseException) -> Any:
-        outputs = self._step.take_outputs()
+        outputs = self._step_call.take_outputs()
         if outputs is not None:
             return outputs  # the step was made: `after_run` raised
         if self._run.mode == "predict":

@@ -7,19 +7,35 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.native_step import NativeStep
+from hookbridge.adapters.fit_loop.fit_graph import FitGraph
+from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.model_step import ModelInstallation
+from hookbridge.adapters.fit_loop.native_step_maker import NativeStepMaker
 from hookbridge.adapters.fit_loop.step_function import StepFunction
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.roles import given_role
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
 from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Arguments, Hook
 
 
-class WorkerStep(StepPart):
+def worker_host(run: HookedRun) -> LoopHost:
+    """The host of a run in one of several processes."""
+    graph = FitGraph(run.model)
+    fit = NativeStepMaker(run, graph, ModelInstallation(run.model))
+    maker = WorkerStepMaker(run, fit)
+
+    def make_session() -> LiveSession:
+        return graph.make_session(maker.run_step, fit.function.functions)
+
+    return LoopHost(graph, FitSession(run, graph, make_session), maker)
+
+
+class WorkerStepMaker(StepMaker):
     """Makes the steps of `fit`, `evaluate` and `predict` of one process under several.
 
     The others wait for this process in each step. So a stop does not end its steps: it
@@ -27,7 +43,7 @@ class WorkerStep(StepPart):
     in one process, by `fit`.
     """
 
-    def __init__(self, run: HookedRun, fit: NativeStep) -> None:
+    def __init__(self, run: HookedRun, fit: NativeStepMaker) -> None:
         self._run = run
         self._fit = fit
         self._has_failed_stop = False
@@ -36,15 +52,15 @@ class WorkerStep(StepPart):
         self._fit.install()
 
     @property
-    def native(self) -> StepFunction:  # type: ignore[override]
-        return self._fit.native
+    def function(self) -> StepFunction:  # type: ignore[override]
+        return self._fit.function
 
     @property
     def data_ended(self) -> bool:  # type: ignore[override]
         return self._fit.data_ended
 
     def hook_of(self, guest: Guest) -> Any:
-        """See `StepPart`; a hook that saves the model is called on the chief."""
+        """See `StepMaker`; a hook that saves the model is called on the chief."""
         extended = self._run.model.distribute_strategy.extended
         if is_of_chief(guest) and not extended.should_checkpoint:
             return SkippedHook(guest, "chief")
@@ -55,11 +71,11 @@ class WorkerStep(StepPart):
         return [*super().members(hooks), later]
 
     @property
-    def is_alone(self) -> bool:  # type: ignore[override]
+    def is_without_hooks(self) -> bool:  # type: ignore[override]
         """After a stop by an error, steps are made without hooks."""
         return self._has_failed_stop
 
-    def make_alone(self, args: Arguments) -> Any:
+    def make_without_hooks(self, args: Arguments) -> Any:
         return self._fit.without_hooks(args)
 
     def prepare(self, args: Arguments) -> None:
@@ -82,7 +98,7 @@ class WorkerStep(StepPart):
         self._fit.stop()
 
     def stopped_by(self, error: BaseException) -> Any:
-        """See `StepPart`; the step is made in any case, since the others make it."""
+        """See `StepMaker`; the step is made in any case, since the others make it."""
         if self._run.mode != "train":
             return self._fit.stopped_by(error)
         self._has_failed_stop = True

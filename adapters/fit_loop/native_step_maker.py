@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.batches import as_iterators
 from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.installation import StepInstallation, end_quietly
-from hookbridge.adapters.fit_loop.step_function import FiledFunction, StepFunction
-from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
+from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
+from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import StepPart
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.live_variables import as_int
@@ -23,7 +24,14 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import Arguments
 
 
-class NativeStep(StepPart):
+def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
+    """The host of a run in Keras's loops, or where `installation` puts the run."""
+    graph = FitGraph(run.model)
+    maker = NativeStepMaker(run, graph, installation or ModelInstallation(run.model))
+    return LoopHost(graph, FitSession(run, graph, maker.make_session), maker)
+
+
+class NativeStepMaker(StepMaker):
     """Makes the native step of a run; `installation` makes the loop call it."""
 
     data_ended: bool = False
@@ -44,21 +52,21 @@ class NativeStep(StepPart):
         self._eager_mode = compat.private("eager_mode")
         # The graph of the native loop, which holds the strategy's scope. The native
         # step runs under it, in `_eager_mode()`.
-        self._outside: Any = None
+        self._loop_graph: Any = None
 
     def install(self) -> None:
         self._installation.install(self._run, self._function_of)
 
     @property
-    def native(self) -> StepFunction:  # type: ignore[override]
-        function: StepFunction = self._installation.step
+    def function(self) -> StepFunction:  # type: ignore[override]
+        function: StepFunction = self._installation.function
         return function
 
     def _function_of(self, source: StepSource) -> StepFunction:
-        """The function for the run's step: that of an earlier run if it is filed."""
-        earlier = source.filed
-        if isinstance(earlier, FiledFunction):
-            return earlier.step
+        """The function for the run's step: an earlier run's if the model has it."""
+        earlier = source.models_own_function
+        if isinstance(earlier, ModelsOwnFunction):
+            return earlier.step_function
         guests = self._run.guests
         names = {name for guest in guests for name in guest.fetched_names}
         if source.mode is not PREDICT and any(g.may_fetch_loss for g in guests):
@@ -71,21 +79,21 @@ class NativeStep(StepPart):
             # Keras 2 has no other way to end `evaluate` and `predict`.
             end_quietly()
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
-        self._outside = tf.compat.v1.get_default_graph()
+        self._loop_graph = tf.compat.v1.get_default_graph()
         self._args = as_iterators(args)
 
     def open(self) -> int:
-        self.native.discover(*self._args)
+        self.function.discover(*self._args)
         steps = getattr(self._model, "_steps_per_execution", None)
         if steps is None:
             steps = getattr(self._model, "steps_per_execution", 1)
         several = as_int(1 if steps is None else steps) > 1
         self._counts = several and self._installation.mode is TRAIN
-        return self._graph.build(self.native.names)
+        return self._graph.build(self.function.names)
 
     def make_session(self) -> LiveSession:
         """A session on the run's graph, whose steps are those of this part."""
-        return self._graph.make_session(self.run_step, self.native.functions)
+        return self._graph.make_session(self.run_step, self.function.functions)
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         monitored.run(self._graph.live.loop_fetches)
@@ -99,11 +107,11 @@ class NativeStep(StepPart):
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         """Makes the prepared step with a program around it, for the session."""
-        graph, step = self._graph, self.native
+        graph, step = self._graph, self.function
         global_step = graph.global_step
         assert global_step is not None
         into_step = graph.feeds_of_step(program)
-        with self._outside.as_default(), self._eager_mode():
+        with self._loop_graph.as_default(), self._eager_mode():
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -128,7 +136,8 @@ class NativeStep(StepPart):
 
     def without_hooks(self, args: Arguments | None = None) -> Any:
         """Makes a step, the prepared one by default, that no hook hears of."""
-        return self.native.filed(*(self._args if args is None else args))
+        args = self._args if args is None else args
+        return self.function.models_own_function(*args)
 
     def stop(self) -> None:
         mode = self._installation.mode

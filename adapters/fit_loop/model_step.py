@@ -1,53 +1,72 @@
-"""Puts a run in the place of the functions that the loops of a Keras model call."""
+"""The step of a Keras model, and how a run gets into the loops of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from hookbridge.adapters.fit_loop.step_source import ModelStep, StepSource
+from hookbridge.adapters.fit_loop.eager_step import output_names
+from hookbridge.adapters.fit_loop.step_source import (
+    MakeFunction,
+    StepTensors,
+    named_outputs,
+    tensors_of_logs,
+)
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
+from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground import compat, patching
-from hookbridge.ground.protocols import AnyFunction, KerasModel
+from hookbridge.ground.protocols import AnyFunction, Context, KerasModel
 
 
-class StepInstallation(Protocol):
-    """What makes a native loop call a run, and gives it back what is its own."""
+class ModelStep:
+    """The step of a Keras model in one of its loops, as a `StepSource`."""
 
-    step: Any  # what `make_function` has made, from the loop's first step on
-
-    @property
-    def mode(self) -> Mode | None:
-        """The mode of the native loop; None before it begins."""
-
-    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        """Takes the model for a run; `make_function` makes its step."""
-
-    def without_step(self, error: BaseException, *, is_first: bool) -> Any:
-        """What the loop gets where a hook's error has ended it before its step."""
-
-    def suspend(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def leave(self) -> None: ...
-
-
-class RunFunction(Protocol):
-    """The function of the step that a run makes."""
+    def __init__(self, model: KerasModel, mode: Mode, make: AnyFunction) -> None:
+        self.model = model
+        self.mode = mode
+        self.method: AnyFunction = getattr(model, mode.method)
+        self._make = make  # Keras's own `make_<mode>_function`
 
     @property
-    def filed(self) -> AnyFunction | None:
-        """What the model has after the run, as Keras files it; None for nothing."""
+    def models_own_function(self) -> Any:
+        return getattr(self.model, self.mode.function)
 
-    @property
-    def inside(self) -> AnyFunction:
-        """What a loop inside the run calls."""
+    @models_own_function.setter
+    def models_own_function(self, function: AnyFunction | None) -> None:
+        setattr(self.model, self.mode.function, function)
 
+    def tapped(self, tap: AnyFunction) -> Context:
+        return patching.patched(self.model, **{self.mode.method: tap})
 
-# Makes the function of a loop's step; returns None to take no part.
-MakeFunction = Callable[[StepSource], RunFunction | None]
+    def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
+        model, mode = self.model, self.mode
+        before = {
+            name: getattr(model, name)
+            for name in (mode.function, f"{mode.name}_tf_function")
+            if hasattr(model, name)
+        }
+        with self.tapped(tap):
+            result = self._make(force=True)
+        function = self.models_own_function if result is None else result
+        if not for_model:
+            for name, value in before.items():
+                setattr(model, name, value)
+        return function
+
+    def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
+        if self.mode is not PREDICT:
+            return tensors_of_logs(outputs, noted)
+        named = named_outputs(outputs, output_names(self.model))
+        loop_keys = {name: f"{OUTPUTS}{name}" for name in named}
+        tensors = {loop_keys[name]: tensor for name, tensor in named.items()}
+        return StepTensors({**tensors, **noted}, loop_keys)
+
+    def returns(self, key: str, names: StepNames) -> bool:
+        if key.startswith(OUTPUTS):
+            return True
+        is_one = self.model.distribute_strategy.num_replicas_in_sync == 1
+        return is_one and key != "loss" and key in names.loop_keys
 
 
 def end_quietly() -> None:
@@ -61,19 +80,19 @@ def end_quietly() -> None:
         compat.forget_number_of_steps(loop["data_handler"])
 
 
-class Installation:
+class ModelInstallation:
     """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
     def __init__(self, model: KerasModel) -> None:
         self.mode: Mode | None = None
-        self.step: Any = None
+        self.function: Any = None
         self._model = model
         self._run: HookedRun
         self._make_function: MakeFunction
         self._inside: Any = None  # what the loop inside a suspended run calls
-        self._makers = {mode: getattr(model, mode.make) for mode in MODES}
+        self._keras_methods = {mode: getattr(model, mode.make) for mode in MODES}
         self._methods = patching.InstanceMethods(
-            model, {mode.make: self._maker(mode) for mode in MODES}
+            model, {mode.make: self._replacement(mode) for mode in MODES}
         )
 
     def install(self, run: HookedRun, make_function: MakeFunction) -> None:
@@ -81,9 +100,9 @@ class Installation:
         self._make_function = make_function
         self._methods.install()
 
-    def _maker(self, mode: Mode) -> AnyFunction:
+    def _replacement(self, mode: Mode) -> AnyFunction:
         """A replacement for `model.make_<mode>_function`."""
-        original = self._makers[mode]
+        original = self._keras_methods[mode]
 
         def make(force: bool = False) -> Any:
             if self._run.is_over:  # called through a saved reference
@@ -108,16 +127,16 @@ class Installation:
         except BaseException:
             self._run.leave()
             raise
-        if self.step is None:
+        if self.function is None:
             return False
         self.mode = mode
         self._run.note_begin(mode.name)
         return True
 
     def _build_step(self, mode: Mode) -> None:
-        source = ModelStep(self._model, mode, self._makers[mode])
-        self.step = self._make_function(source)
-        if self.step is not None:
+        source = ModelStep(self._model, mode, self._keras_methods[mode])
+        self.function = self._make_function(source)
+        if self.function is not None:
             setattr(self._model, mode.function, self._run.call)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
@@ -131,7 +150,7 @@ class Installation:
     def suspend(self) -> None:
         """Leaves the model to a loop inside this one."""
         if self.mode is not None:
-            self._inside = self.step.inside
+            self._inside = self.function.inside
             setattr(self._model, self.mode.function, self._inside)
         self._methods.remove()
 
@@ -150,4 +169,4 @@ class Installation:
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.
-            setattr(self._model, self.mode.function, self.step.filed)
+            setattr(self._model, self.mode.function, self.function.models_own_function)

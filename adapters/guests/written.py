@@ -1,0 +1,71 @@
+"""Refuses guests whose files cannot be written: before training, in each host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from hookbridge import errors
+from hookbridge.adapters.guests import kinds, paths
+from hookbridge.adapters.guests.guest_record import Guest
+
+# The events in which a subclass may make a folder before training.
+_EARLY = ("set_params", "set_model", "on_train_begin")
+
+
+def check_files(guest: Guest, beside: Sequence[Guest]) -> None:
+    """Refuses a guest, of a list, that cannot write its files; tries on the disk."""
+    check_folder(guest, beside)
+    for path, is_folder in guest.writes:
+        paths.check_writable(guest.item, path, is_folder=is_folder)
+
+
+def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
+    """Refuses a `CSVLogger` whose folder nobody makes; writes nothing to the disk."""
+    # Every other guest that writes makes its folder.
+    if guest.stock != "CSVLogger" or _is_own(guest, _EARLY):
+        return
+    ((path, _),) = guest.writes
+    folder = os.path.dirname(path) or "."
+    if "://" in path or os.path.isdir(folder):
+        return
+    is_earlier = True
+    for other in beside:
+        is_earlier = is_earlier and other.item is not guest.item
+        if _in_time(other, guest, is_earlier=is_earlier) and _makes(other, folder):
+            return
+    raise errors.UnwritableError(
+        f"`{guest.name}` will write `{path}`, but the directory `{folder}` does not "
+        "exist and the callback does not make it. Make it first."
+    )
+
+
+def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
+    """Whether a guest has written before a `CSVLogger`, `guest`, opens its file.
+
+    Keras 3 opens it in `on_train_begin`, Keras 2 after an epoch.
+    """
+    if other.stock == "TensorBoard":
+        return True
+    return guest.flavour != "keras3" and (other.kind == "hook" or is_earlier)
+
+
+def _is_own(guest: Guest, events: Sequence[str]) -> bool:
+    """Whether a class that is not of Keras has a method for one of some events."""
+    return any(
+        event in vars(base) and not kinds.is_of_keras(base)
+        for base in type(guest.item).__mro__
+        for event in events
+    )
+
+
+def _makes(guest: Guest, folder: str) -> bool:
+    """Whether a guest makes a folder, or one in it, before a `CSVLogger` needs it."""
+    if guest.kind == "callback" and guest.stock in ("", "CSVLogger"):
+        return False
+    for path, is_folder in guest.writes:
+        made = (path if is_folder else os.path.dirname(path)).split("{")[0]
+        inside = os.path.relpath(os.path.abspath(made), os.path.abspath(folder))
+        if not inside.startswith(os.pardir):
+            return True
+    return False

@@ -1,0 +1,129 @@
+"""Who has the loops of a model: a run, or a loop that is started inside of it."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from hookbridge.adapters.hooked_loop.host import LoopHost
+from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
+from hookbridge.ground import compat
+from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import AnyFunction, KerasModel
+
+
+class LoopRun(Protocol):
+    """A run as its model's loops know it; `HookedRun` is one."""
+
+    model: KerasModel
+    mode: str | None
+    is_over: bool
+    host: LoopHost
+
+    def leave(self) -> None:
+        """The run is over."""
+
+
+# Model -> the innermost of the nested runs that have its loops, pending or going on.
+_INNERMOST: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_SUSPENDED: list[Any] = []  # the runs that wait for a loop inside them
+
+
+def innermost(model: KerasModel) -> Any:
+    """The run that has the model's loops, or None."""
+    return _INNERMOST.get(model)
+
+
+def suspended() -> tuple[Any, ...]:
+    """The runs that wait for a loop inside them, of whatever models."""
+    return tuple(_SUSPENDED)
+
+
+class ModelLoops:
+    """The loops of a model, which a run has until it is over.
+
+    A loop of the model that starts inside of the run, such as the validation of a
+    callback, may have hooks too: the run leaves the model to it and waits.
+    """
+
+    def __init__(self, run: LoopRun) -> None:
+        self._run = run
+        self._model = model = run.model
+        self._is_in_loop = is_running(model)
+        # The method that makes a step of a loop that is not Keras's, as it begins.
+        self._stepping = ""
+        self._is_making_step = False
+        names = [name for name in STARTERS if hasattr(model, name)]
+        self._starters = InstanceMethods(
+            model, {name: self._starter(name) for name in names}
+        )
+
+    def take(self) -> None:
+        """From now on the run has the loops; its host is installed."""
+        _INNERMOST[self._model] = self._run
+        self._run.host.maker.install()
+        self._starters.install()
+
+    def note_begin(self) -> None:
+        """The native loop of the run begins."""
+        self._is_in_loop = is_running(self._model)
+
+    def give_back(self) -> None:
+        """The run is over: the model has its own methods again."""
+        self._starters.remove()
+        self._run.host.leave()
+        if _INNERMOST.get(self._model) is self._run:
+            del _INNERMOST[self._model]
+
+    @contextlib.contextmanager
+    def making_step(self) -> Iterator[None]:
+        """A context in which the model's own loops are the step, not loops inside."""
+        self._is_making_step, before = True, self._is_making_step
+        try:
+            yield
+        finally:
+            self._is_making_step = before
+
+    def _starter(self, name: str) -> AnyFunction:
+        """A replacement for a model method that starts a loop or a step."""
+        run, model, original = self._run, self._model, getattr(self._model, name)
+
+        def start(*args: object, **kwargs: object) -> Any:
+            runs = is_running(model)
+            if self._is_in_loop and not runs:
+                # An exception from elsewhere ended the loop; nobody called `leave`.
+                run.leave()
+            # In a v1 graph, a loop over a generator predicts by `predict_on_batch`.
+            if run.mode is None and not runs:
+                self._stepping = name
+            is_own = (self._stepping == name and not runs) or compat.is_called_from(
+                "graph_fit_generator"
+            )
+            if run.is_over or self._is_making_step or is_own:
+                return original(*args, **kwargs)
+            with self._left_to_another():
+                return original(*args, **kwargs)
+
+        return start
+
+    @contextlib.contextmanager
+    def _left_to_another(self) -> Iterator[None]:
+        """Leaves the model to a loop inside of the run, which may have hooks too."""
+        run, model = self._run, self._model
+        run.host.suspend()
+        self._starters.remove()
+        _INNERMOST.pop(model, None)
+        _SUSPENDED.append(run)
+        try:
+            yield
+        finally:
+            _SUSPENDED.remove(run)
+            inner = _INNERMOST.get(model)
+            if inner is not None:
+                inner.leave()
+            if not run.is_over:
+                _INNERMOST[model] = run
+                self._starters.install()
+                run.host.resume()

@@ -1,0 +1,50 @@
+"""Who ends a training run: its epochs, a callback or a hook."""
+
+from __future__ import annotations
+
+from hookbridge.ground.protocols import Coordinator, KerasModel, RunContext
+
+
+class TrainingStop:
+    """The end that somebody has asked for; `model` is that of the callbacks."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._model = model
+        self._coord: Coordinator  # of the present session
+        self._last_run: RunContext | None = None
+        self.epochs_are_over: bool = False
+        self._is_of_hook = False  # a hook has set `stop_training`, not a callback
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the run ends after the present step."""
+        return self.epochs_are_over or bool(self._model.stop_training)
+
+    @property
+    def by_callback(self) -> bool:
+        """Whether a callback has set `stop_training`."""
+        return bool(self._model.stop_training) and not self._is_of_hook
+
+    def begin(self, coord: Coordinator) -> None:
+        """A session begins, for the first time or after a recovery."""
+        self._coord = coord
+
+    def note_run(self, run_context: RunContext) -> None:
+        """A run of the session ends; hooks behind this one may still stop it."""
+        self._last_run = run_context
+
+    def note_hook(self) -> None:
+        """A hook ends the run: callbacks read it from the model, as in `fit`."""
+        if not self._model.stop_training:
+            self._model.stop_training = self._is_of_hook = True
+
+    def note_end(self) -> None:
+        """The session ends: by a hook, if somebody has stopped it before its epochs."""
+        in_last_run = self._last_run is not None and self._last_run.stop_requested
+        is_stopped = in_last_run or self._coord.should_stop()
+        if is_stopped and not self.epochs_are_over:
+            self.note_hook()
+
+    def end_session(self) -> None:
+        """Ends the session between two of its runs."""
+        self._coord.request_stop()

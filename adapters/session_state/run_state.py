@@ -1,0 +1,99 @@
+"""The state of the callbacks of one training run, and who keeps it."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from hookbridge.adapters.session_graph import session_variables
+from hookbridge.adapters.session_state.keeper import StateKeeper
+from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.state.backups import Backup, backups_of
+from hookbridge.adapters.state.moments import Ending
+from hookbridge.adapters.state.parts import Part
+from hookbridge.ground.protocols import Callback, Graph, Session
+
+# A keeper lives as long as a run or a saver holds it, and holds its callbacks.
+_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
+    weakref.WeakKeyDictionary()
+)
+_KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
+    weakref.WeakValueDictionary()
+)
+
+
+class RunState:
+    """The state of the callbacks of one training run."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        checkpoint_dir: str | None,
+        run: Any,
+        callbacks: Sequence[Any],
+    ) -> None:
+        self.run = run
+        self.part: Part = Part(callbacks, lambda: run.loop_state().document())
+        self.backups: list[Backup] = []
+        self.is_ready = False
+        self.is_over = False
+        keeper = keeper_of_graph(graph)
+        if keeper is None or keeper.is_closed:
+            keeper = StateKeeper(graph, checkpoint_dir)
+            _KEEPERS[graph] = weakref.ref(keeper)
+        self.keeper = keeper
+        keeper.join(self)
+
+    def choose(self, session: Session, step: int) -> int:
+        """See `StateKeeper.choose`; all callbacks have joined the run by now."""
+        self.part.identify()
+        self.backups = backups_of(self.part.callbacks)
+        return self.keeper.choose(session, step, self.backups)
+
+    @contextlib.contextmanager
+    def ending(self, ending: Ending) -> Iterator[None]:
+        """Around the last events of a run; see `moments`."""
+        with contextlib.ExitStack() as stack:
+            if ending.is_early:
+                self.part.freeze()
+                stack.enter_context(session_variables.held_back(self.run.session))
+            yield
+        self.keeper.end(self)
+
+    @contextlib.contextmanager
+    def without_effect(self) -> Iterator[None]:
+        """Around an event that an earlier run has delivered: it sets nothing."""
+        go_back = self.part.going_back()
+        with session_variables.undone(self.run.session):
+            yield
+        go_back()
+
+    def begin(self) -> None:
+        """After `on_train_begin`."""
+        self.part.begin()
+        for callback in self.part.callbacks:
+            _KEEPERS_OF_CALLBACKS[id(callback)] = self.keeper
+
+    def restore(
+        self, session: Session, keys: Collection[str], *, went_back: bool
+    ) -> LoopState | None:
+        """Gives callbacks the state of a new session; returns where the run was."""
+        saved = self.keeper.restore(session, went_back=went_back)
+        if saved is None:
+            return None
+        self.part.restore(saved)
+        loops = saved.loops or [parse(None, saved.step)]
+        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+
+
+def keeper_of_graph(graph: Any) -> StateKeeper | None:
+    """What keeps the state of the callbacks in the sessions of a graph, or None."""
+    reference = _KEEPERS.get(graph)
+    return None if reference is None else reference()
+
+
+def keeper_of(callback: Callback) -> StateKeeper | None:
+    """What keeps the state of a callback's last training, or None."""
+    return _KEEPERS_OF_CALLBACKS.get(id(callback))

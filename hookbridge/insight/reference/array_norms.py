@@ -1,0 +1,33 @@
+"""Norms of arrays, and the types in which arrays are compared and kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def wide(value: Any) -> Any:
+    """An array of numbers as float64, or as complex128 if it is complex."""
+    array = np.asarray(value)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def norm(value: Any) -> float:
+    """The square root of the sum of squares, in float64."""
+    return float(np.linalg.norm(wide(value).ravel()))
+
+
+def plain(value: Any) -> Any:
+    """An array of a type that NumPy itself has; texts become bytes."""
+    array = np.asarray(value)
+    if array.dtype == object:
+        return array.astype(np.bytes_)
+    # NumPy has no bfloat16 or float8 of its own, and would write them as bytes.
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def norm_of_change(after: Any, before: Any) -> float:
+    """The norm of what an array has changed by."""
+    with np.errstate(invalid="ignore"):  # infinite less infinite is NaN
+        return norm(wide(after) - wide(before))

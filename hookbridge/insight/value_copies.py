@@ -1,0 +1,70 @@
+"""Copies of a model's values, in memory that each save uses again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from hookbridge.adapters.session_graph.saved import SavedArray
+
+# How TensorFlow aligns the memory of its tensors.
+_ALIGNMENT = 64
+# What a thread copies at a time.
+_PART_BYTES = 2**24
+
+
+class ValueCopies:
+    """Copies of the values that a checkpoint has, until the next call of `of`.
+
+    New memory would take several times as long as the copy: the system clears it page
+    by page when it is written. So the memory stays, and several threads copy into it.
+    """
+
+    def __init__(self) -> None:
+        self._copies: dict[SavedArray, tuple[np.ndarray[Any, Any], tf.Tensor]] = {}
+
+    def of(self, values: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
+        """The values now, as tensors, except those that are no numbers of NumPy.
+
+        Those, such as texts, stay what they are. TensorFlow copies such a value itself
+        before it updates the variable.
+        """
+        views = {entry: np.asarray(value) for entry, value in values.items()}
+        numbers = {e: view for e, view in views.items() if view.dtype.kind in "fiu"}
+        parts: list[tuple[Any, Any]] = []
+        for entry, view in numbers.items():
+            parts += _parts(self._array(entry, view), view)
+        with ThreadPoolExecutor() as pool:
+            for _ in pool.map(lambda part: np.copyto(*part), parts):
+                pass  # raises what a thread has met
+        return {**values, **{entry: self._copies[entry][1] for entry in numbers}}
+
+    def _array(self, entry: SavedArray, view: Any) -> Any:
+        """The memory for a value; a tensor shares it."""
+        array = self._copies[entry][0] if entry in self._copies else None
+        if array is None or (array.shape, array.dtype) != (view.shape, view.dtype):
+            array = _aligned(view.shape, view.dtype)
+            shares = tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+            self._copies[entry] = (array, shares)
+        return array
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> Any:
+    """New memory, where TensorFlow can use it as that of a tensor."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % _ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+def _parts(to: Any, of: Any) -> Iterator[tuple[Any, Any]]:
+    """Pairs of parts of two arrays of one shape, for threads to copy."""
+    to, of = to.reshape(-1), of.reshape(-1)
+    count = max(1, _PART_BYTES // of.itemsize)
+    for begin in range(0, of.size, count):
+        yield to[begin : begin + count], of[begin : begin + count]

@@ -1,0 +1,115 @@
+"""What import statements, and calls that import, name; one spelling for each name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+# Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
+_COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
+_V1 = "tf.compat.v1"
+STATEMENTS = frozenset({ast.Import, ast.ImportFrom})
+# Functions that import the module of a name.
+_LOADERS = ("import_module", "__import__")
+
+
+def canonical(dotted: str) -> str:
+    """One spelling for a dotted name: `tf.X`, `tf.compat.v1.X`, or unchanged.
+
+    `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
+    `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
+    """
+    root, _, rest = dotted.partition(".")
+    if root != "tensorflow" or rest.startswith(("python.", "core.")):
+        return dotted
+    rest = _COPIES.sub("", rest)
+    if rest.startswith("compat.v1.contrib"):
+        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
+    if rest == "compat.v2" or rest.startswith("compat.v2."):
+        rest = rest[len("compat.v2.") :]
+    if rest.startswith("contrib.") and ".python." in rest:
+        rest = _public_contrib(rest)
+    return f"tf.{rest}" if rest else "tf"
+
+
+def _public_contrib(rest: str) -> str:
+    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`."""
+    package, _, inside = rest.partition(".python.")
+    if ".nets." in inside:
+        return f"{package}.nets.{inside.partition('.nets.')[2]}"
+    parts = inside.split(".")
+    classes = [number for number, part in enumerate(parts) if part[:1].isupper()]
+    return f"{package}.{'.'.join(parts[classes[0] :])}" if classes else rest
+
+
+def as_v1(name: str) -> str:
+    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
+    root, _, rest = name.partition(".")
+    if root != "tf" or rest.partition(".")[0] in ("compat", "contrib", "examples"):
+        return name
+    return f"{_V1}.{rest}" if rest else _V1
+
+
+def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
+    """The absolute name of `..base`, of that level, in a package with these parts."""
+    above = list(package[: len(package) - level + 1]) if level else []
+    return ".".join([*above, *(base.split(".") if base else [])])
+
+
+class Import(NamedTuple):
+    """One name that an import binds."""
+
+    node: ast.Import | ast.ImportFrom
+    alias: ast.alias  # the part of it that binds the name
+    bound: str  # "*" for all names of a module
+    full: str  # what is imported; the name begins with dots for a relative import
+
+
+def imports(node: ast.AST) -> Iterator[Import]:
+    """Each name that an import binds; nothing for other nodes."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield Import(node, alias, bound, alias.name)
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            yield Import(node, alias, bound, f"{module}.{alias.name}")
+
+
+def all_imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
+    """Each name that the imports among some nodes bind."""
+    for node in nodes:
+        if type(node) in STATEMENTS:  # most nodes are none
+            yield from imports(node)
+
+
+def loaded(node: ast.AST) -> str:
+    """What `import_module("a.b")` or `__import__("a")` gives; empty for other nodes.
+
+    The name has to be in the text. `__import__("a.b")` gives `a`, as in Python.
+    """
+    if not isinstance(node, ast.Call):
+        return ""
+    function = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+    if function not in _LOADERS:
+        return ""
+    keywords = {one.arg: one.value for one in node.keywords}
+    name = _text(node.args[0] if node.args else keywords.get("name"))
+    if function == "__import__":
+        has_list = "fromlist" in keywords or len(node.args) > 3
+        return name if has_list else name.partition(".")[0]
+    level = len(name) - len(name.lstrip("."))
+    package = _text(node.args[1] if len(node.args) > 1 else keywords.get("package"))
+    if not level:
+        return name
+    return module_name(name[level:], level, package.split(".")) if package else ""
+
+
+def _text(node: ast.expr | None) -> str:
+    """The text of a constant; empty for all else."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,89 @@
+"""What installed packages use of the names that NumPy has lost.
+
+`hookbridge run` gives these names back to every module of the process, so that such a
+package runs under it; it does not run by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+
+from hookbridge.old_programs.names.removed import removed, removed_part, roots
+from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
+from hookbridge.old_programs.reading.import_statements import all_imports
+from hookbridge.old_programs.reading.libraries import MAX_FILES, package_of
+from hookbridge.old_programs.reading.modules import Module, read_module
+from hookbridge.old_programs.reading.named_uses import uses
+
+_LIBRARY = "NumPy"
+# Those that look after themselves, or have names of their own to lose.
+_OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})
+_SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
+
+
+@functools.cache
+def _lost() -> frozenset[str]:
+    """The names that are given back."""
+    return frozenset(
+        name
+        for name, row in removed().items()
+        if row.library == _LIBRARY and (row.living or row.is_given_back)
+    )
+
+
+@functools.cache
+def _seen() -> re.Pattern[bytes]:
+    """What a file has that uses one of them; few files of newer packages do."""
+    last = "|".join(sorted({name.rpartition(".")[2] for name in _lost()}))
+    return re.compile(rf"\b(?:np|numpy)\.(?:\w+\.)*(?:{last})\b(?!\.)".encode())
+
+
+def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
+    """The packages that a file imports and that use lost names.
+
+    Each with the first use and their number. Nothing is imported. A package of many
+    files is left out: it takes long to read, and is most often looked after.
+    """
+    found = {one.full.partition(".")[0] for one in all_imports(module.nodes)}
+    for name in sorted(found - _OTHERS - {""}):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        package, folder = package_of("" if spec is None else spec.origin or "")
+        if package == name and (all_uses := _uses(folder)):
+            yield name, all_uses[0], len(all_uses)
+
+
+@functools.cache
+def _uses(folder: str) -> tuple[Use, ...]:
+    """The uses of lost names in a package, one for each name and file."""
+    found: dict[tuple[str, str], Use] = {}
+    files = _files(folder)
+    for file in files if len(files) <= MAX_FILES else ():
+        with open(file, "rb") as opened:
+            if not _seen().search(opened.read()):
+                continue
+        module = read_module(file)
+        if not isinstance(module, Module):
+            continue
+        for node, full in uses(module.nodes, module.names):
+            part = removed_part(full)
+            if part in _lost() and id(node) not in module.guarded:
+                found.setdefault((part, file), Use(part, file, node.lineno))
+    return tuple(found.values())
+
+
+def _files(folder: str) -> list[str]:
+    """The source files of a package, without its tests."""
+    if folder.endswith(".py") or not os.path.isdir(folder):
+        return [file for file in (folder, f"{folder}.py") if os.path.isfile(file)]
+    paths = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _SKIPPED)
+        paths += [os.path.join(place, n) for n in sorted(names) if n.endswith(".py")]
+    return paths

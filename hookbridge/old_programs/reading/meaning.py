@@ -1,0 +1,63 @@
+"""What a program means by TensorFlow: the evidence of its files, put together.
+
+This is the one place that decides whether `import tensorflow` means TensorFlow 1 in a
+file, and whether a program needs the v1 behaviour and Keras 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+
+from hookbridge.old_programs.reading.evidence import Evidence, Use
+
+
+@dataclass(frozen=True)
+class Meaning(Evidence):
+    """What a program means by TensorFlow: the evidence of all its files.
+
+    Its `old` shows TensorFlow 1 for sure; files without evidence of their own mean it
+    too then.
+    """
+
+    @property
+    def is_of_v1(self) -> bool:
+        """Whether models and layers of the program are those of a graph."""
+        return bool(self.old or self.needs_v1 or self.switch or self.estimator)
+
+    @property
+    def v1(self) -> Use | None:
+        """Why the v1 behaviour has to be switched on; None if it has not."""
+        return self.old or (None if self.switch else self.needs_v1)
+
+    def targets_tf1(self, file: Evidence) -> bool:
+        """Whether `import tensorflow` in a file of the program means TensorFlow 1."""
+        return shows_tf1(file) or (self.old is not None and file.new is None)
+
+
+def shows_tf1(file: Evidence) -> bool:
+    """Whether the file itself shows TensorFlow 1."""
+    return bool(file.old or file.pin or (file.leftover and not file.new))
+
+
+def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
+    """The meaning of a program."""
+    files = list(files)
+    result = Meaning(
+        **_first_uses(files),
+        written=frozenset().union(*(file.written for file in files)),
+        removed=frozenset().union(*(file.removed for file in files)),
+    )
+    if result.keras2 is None and (result.is_of_v1 or v1):
+        # The models and layers of a graph are those of Keras 2.
+        return replace(result, keras2=result.keras)
+    return result
+
+
+def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
+    """The first use of each kind; whatever shows TensorFlow 1 is one of `old`."""
+    names = [field.name for field in fields(Evidence)]
+    kinds = [name for name in names if name not in ("written", "removed")]
+    uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
+    uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
+    return {kind: next(filter(None, some), None) for kind, some in uses.items()}

@@ -1,0 +1,64 @@
+"""Where a module names TensorFlow or another library, and by which name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from hookbridge.old_programs.names.removed import removed_methods
+from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.import_statements import (
+    STATEMENTS,
+    all_imports,
+    canonical,
+    imports,
+    loaded,
+)
+
+
+def uses(
+    nodes: Sequence[ast.AST], names: Names
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The outermost dotted names in a module, and what it imports.
+
+    So are methods that a library has lost: if the module imports the library, an
+    object with a method of such a name is taken for one of the library's. A bare name
+    counts if a starred import gives it.
+    """
+    inner: set[int] = set()
+    given = names.given
+    # First what a program has most of: a scan goes through all of its nodes.
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+            if id(node) not in inner and (name := names.of(node)) is not None:
+                yield node, name
+            elif lost := removed_methods(node.attr):
+                yield from ((node, name) for name in _of_imported(lost, nodes))
+        elif isinstance(node, ast.Call):
+            if id(node) not in inner and (module := loaded(node)):
+                yield node, canonical(module)
+        elif type(node) in STATEMENTS:
+            yield from _imported(node)
+        elif given and isinstance(node, ast.Name) and id(node) not in inner:
+            yield from _given(node, names)
+
+
+def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
+    """Those of the names that are of a library which the module imports."""
+    imported = {one.full.partition(".")[0] for one in all_imports(nodes)}
+    return [name for name in names if name.partition(".")[0] in imported]
+
+
+def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
+    """What an import statement names of other packages than the program's own."""
+    for one in imports(node):
+        if not one.full.startswith("."):
+            yield one.node, canonical(one.full.removesuffix(".*"))
+
+
+def _given(node: ast.Name, names: Names) -> Iterator[tuple[ast.Name, str]]:
+    """A bare name that a starred import gives."""
+    name = names.of(node) if node.id in names.given else None
+    if name:
+        yield node, name

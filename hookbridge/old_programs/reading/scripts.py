@@ -1,0 +1,45 @@
+"""What a file does when it runs: is it a program, or does it only define names?"""
+
+from __future__ import annotations
+
+import ast
+
+from hookbridge.old_programs.reading.modules import Module
+
+
+def is_script(module: Module) -> bool:
+    """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
+    return module.notebook is not None or any(
+        _called(statement).endswith("app.run")
+        or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
+        for statement in module.tree.body
+    )
+
+
+def _called(statement: ast.stmt) -> str:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+
+
+def does_something(module: Module) -> bool:
+    """Whether a file does more than define names and settings when it runs."""
+    return is_script(module) or runs_statements(module)
+
+
+def runs_statements(module: Module) -> bool:
+    """Whether an import of a file does more than define names and settings."""
+    needs_v1 = module.evidence.needs_v1
+    for statement in module.tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        if isinstance(statement, ast.With | ast.For | ast.While):
+            return True
+        last = statement.end_lineno or statement.lineno
+        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
+            return True
+        if name := _called(statement):
+            is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
+            imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
+            if imported_one.startswith("tensorflow") and not is_setting:
+                return True
+    return False

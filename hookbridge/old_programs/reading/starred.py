@@ -1,0 +1,156 @@
+"""Which names of TensorFlow a module has from `from module import *`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
+from hookbridge.old_programs.names import contrib_names, sources
+from hookbridge.old_programs.names.removed import removed, removed_part, roots
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
+from hookbridge.old_programs.reading.bound_names import Given, Names
+from hookbridge.old_programs.reading.import_statements import canonical
+
+_Test: TypeAlias = Callable[[str, str], bool]
+_ROOTS = ("tensorflow", "tensorflow_estimator")
+_PLACES = frozenset({"site-packages", "dist-packages"})
+_BUILTINS = frozenset(dir(builtins))
+
+
+def is_followed(module: str) -> bool:
+    """Whether a module is one of TensorFlow, or of a library that has lost names."""
+    root = module.partition(".")[0]
+    return root in _ROOTS or root in roots()
+
+
+def free_names(tree: ast.Module) -> frozenset[str]:
+    """The names that starred imports may give to a file; none if it has none."""
+    names = Names(tree, ())
+    return names.free - _BUILTINS if names.starred else frozenset()
+
+
+def follow(names: Names) -> None:
+    """Notes the names that a module has from its starred imports of TensorFlow.
+
+    The starred modules of its own program are asked, too, once they are known.
+    """
+    if not names.starred:
+        return
+    free = names.free - _BUILTINS
+    for name in free & set(names.given):
+        del names.given[name], names.bound[name]
+    for name in free - set(names.bound):
+        if (given := giver(names, name)) is not None:
+            names.given[name] = given
+            names.bound[name] = given.dotted
+
+
+def giver(names: Names, name: str) -> Given | None:
+    """Where a name that a module does not bind itself comes from."""
+    if name.startswith("_"):
+        return None
+    # A private module mostly has a public name for its own use.
+    for test in (_gives_publicly, gives, may_give):
+        found = _asked(names, name, test, [])
+        if isinstance(found, Given):
+            return None if _is_doubtful(names, name, found) else found
+        if found:  # it is no name of TensorFlow
+            return None
+    return None
+
+
+def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given | bool:
+    """What the starred imports of a module say of a name; the last one counts.
+
+    True if one of them gives something else, False if none gives anything.
+    """
+    earlier.append(names)
+    for module in reversed(names.starred):
+        other = names.own.get(module)
+        if other is not None:
+            if other in earlier:
+                continue  # it gives nothing, or asks this one
+            if other.binds(name):
+                return True
+            found = _asked(other, name, test, earlier)
+            if found:
+                return found._replace(star="") if isinstance(found, Given) else True
+        elif is_followed(module) and test(module, name):
+            return Given(f"{module}.{name}", module)
+        elif _library_gives(module, name):
+            return True
+    return False
+
+
+def _is_doubtful(names: Names, name: str, given: Given) -> bool:
+    """Whether another star gives the name, if this one fails: both are tried."""
+    tried = names.tried
+    return given.star in tried and any(
+        other != given.star and is_followed(other) and gives(other, name)
+        for other in tried
+    )
+
+
+@functools.cache
+def gives(module: str, name: str) -> bool:
+    """Whether a star of a module certainly gives a name, or gave it once.
+
+    What TensorFlow 1.15 gave counts, what its newest successor gives, and names of
+    before 1.0 whose name of today is known; of other libraries, what they have lost.
+    """
+    full, target = canonical(f"{module}.{name}"), Target(NEWEST)
+    if module.partition(".")[0] not in _ROOTS:
+        return removed_part(full) == full and not removed()[full].is_method
+    if full.startswith("tf.contrib."):
+        inside = full.removeprefix("tf.contrib.")
+        if ".python." in f".{inside}":
+            return contrib_names.lives(full) and not name.islower()
+        return had_in_tf1(full)
+    if full.startswith("tf."):
+        hints = table("names")["hints"]
+        short = full.replace("tf.compat.v1.", "tf.", 1)
+        return had_in_tf1(full) or target.has(full) or short in hints
+    if full.startswith("tensorflow.python.keras"):
+        return had_in_tf1(full.replace("tensorflow.python", "tf", 1))
+    lost, _, is_certain = sources.missing_private(full, target)
+    return is_certain and not lost
+
+
+def _gives_publicly(module: str, name: str) -> bool:
+    return not module.startswith("tensorflow.python.") and gives(module, name)
+
+
+def may_give(module: str, name: str) -> bool:
+    """Whether `hookbridge run` gives a name for a private module that lost it."""
+    if gives(module, name) or module.partition(".")[0] not in _ROOTS:
+        return gives(module, name)
+    full = canonical(f"{module}.{name}")
+    outcome = None if full.startswith("tf.") else resolve(full, Target(NEWEST))
+    return outcome is not None and outcome.living.rpartition(".")[2] == name
+
+
+def _is_installed(root: str) -> bool:
+    """Whether a package is a library, and not in the folder of the program."""
+    if root in sys.stdlib_module_names:
+        return True
+    place = sources.package(root)
+    return place is not None and bool(_PLACES & set(place.parts))
+
+
+@functools.cache
+def _library_gives(module: str, name: str) -> bool:
+    """Whether an installed module of another library certainly has a name."""
+    root = module.partition(".")[0]
+    if root in _ROOTS or not _is_installed(root):
+        return False
+    if root in sys.stdlib_module_names and sources.package(root) is None:
+        # `math` and its like are not written in Python, and do nothing when imported.
+        return hasattr(importlib.import_module(root), name)
+    lost, _, is_certain = sources.missing(f"{module}.{name}", module.count(".") + 1)
+    return is_certain and not lost

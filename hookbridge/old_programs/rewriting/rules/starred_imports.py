@@ -1,0 +1,99 @@
+"""Starred imports of a module that died, or of which names died.
+
+A file names what it uses of them; what becomes of these names is for other rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from hookbridge.old_programs.names.resolution import Resolution
+from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+
+NAME = "starred-imports"
+
+
+def apply(node: ast.ImportFrom, context: Context) -> None:
+    """Replaces one import, or puts the names that it does not give any more behind."""
+    module = node.module or ""
+    if not _is_star(node) or not starred.is_followed(module):
+        return
+    place = canonical(module)
+    outcome = context.resolve(context.meant(place))
+    names = sorted(_needed(module, context))
+    dead = [name for name in names if _is_dead(f"{place}.{name}", context)]
+    if outcome is None or outcome.code == "PRIVATE":
+        if dead:
+            lines = [context.code(node), _line(module, dead)]
+            context.replace_statement(NAME, node, lines)
+        return
+    if _is_guarded(node, outcome, context):
+        return
+    if names:
+        context.replace_statement(NAME, node, [_line(module, names)])
+    elif not _may_be_for_others(module, context):
+        context.replace_statement(NAME, node, [])
+
+
+def _is_star(node: ast.ImportFrom) -> bool:
+    """Whether it is `from module import *`, of a module that is named in full."""
+    return node.level == 0 and [alias.name for alias in node.names] == ["*"]
+
+
+def _needed(module: str, context: Context) -> Iterator[str]:
+    """The names of a starred module that this file or another one imports by it."""
+    given = context.module.names.given
+    bare = set(_bare(context, (n for n, one in given.items() if one.star == module)))
+    taken = {n for n in context.place.taken if starred.gives(module, n)}
+    yield from bare | (taken - set(given))
+
+
+def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
+    """Those of the names with a use that no rule renames: `contrib.slim` is renamed."""
+    wanted = set(names)
+    for node in context.module.nodes:
+        if isinstance(node, ast.Name) and node.id in wanted:
+            use: ast.AST = node
+            while context.is_part(use):
+                use = context.parents[use]
+            new = context.living(use) if isinstance(use, ast.Attribute) else None
+            if new is None or new.code not in context.codes:
+                yield node.id
+
+
+def _is_dead(name: str, context: Context) -> bool:
+    """Whether the star of a living module does not give a name any more."""
+    outcome = context.resolve(context.meant(name))
+    return outcome is not None and outcome.code != "PRIVATE" and bool(outcome.living)
+
+
+def _is_guarded(node: ast.ImportFrom, outcome: Resolution, context: Context) -> bool:
+    """Whether the program has another way when the import fails, which it keeps."""
+    is_guarded = id(node) in context.module.guarded
+    return is_guarded and outcome.code in ("CONTRIB", "GONE", "LOST_NAME")
+
+
+def _may_be_for_others(module: str, context: Context) -> bool:
+    """Whether files that were not read may have names from a star.
+
+    All uses in files that were read have other names by now.
+    """
+    given = context.module.names.given.values()
+    is_used = any(one.star == module for one in given)
+    return context.place.is_main and not (context.place.is_run or is_used)
+
+
+def _line(module: str, names: Iterable[str]) -> str:
+    return f"from {module} import {', '.join(names)}"
+
+
+RULE = RewriteRule(
+    name=NAME,
+    summary="Starred imports of modules that died name what the file uses.",
+    nodes=(ast.ImportFrom,),
+    apply=apply,
+)

@@ -1,0 +1,48 @@
+"""Imports of packages that are not installed, and of which nothing is used."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+
+_STATEMENT = """\
+try:
+    pass
+except ModuleNotFoundError as __hookbridge__error__:
+    __import__({module!r}, fromlist=["leave_out"]).leave_out(
+        __hookbridge__error__, {root!r}
+    )
+"""
+
+
+def is_absent(root: str) -> bool:
+    """Whether a top module cannot be imported now; the program may add its folder."""
+    return root not in sys.modules and importlib.util.find_spec(root) is None
+
+
+def tried(node: ast.Import | ast.ImportFrom, root: str) -> ast.stmt:
+    """A statement that tries an import, which may fail only for its top module."""
+    text = _STATEMENT.format(module=__name__, root=root)
+    (statement,) = ast.parse(text).body
+    assert isinstance(statement, ast.Try)
+    for part in ast.walk(statement):
+        ast.copy_location(part, node)
+    statement.body = [node]
+    return statement
+
+
+def leave_out(error: ModuleNotFoundError, root: str) -> None:
+    """Tells that an import is left out.
+
+    It may be there for what it does when it is imported: nobody knows that here.
+    """
+    if error.name != root or error.__traceback__ is None:
+        raise error
+    code = error.__traceback__.tb_frame.f_code
+    place = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
+    print(
+        f"hookbridge run: {place}: {root} is not installed, and nothing uses it: its "
+        "import is left out",
+        file=sys.stderr,
+    )

@@ -1,0 +1,38 @@
+"""The names that `from module import *` gives a program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from hookbridge.contrib.private_modules import View
+from hookbridge.old_programs.names.target import table
+from hookbridge.old_programs.reading.import_statements import canonical
+
+# What the list of TensorFlow 1.15 has not, and its star gave.
+_MORE = ("contrib", "flags", "__version__")
+
+
+def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
+    """The names: those of TensorFlow 1.15 in a file that means it."""
+    place, _, rest = canonical(dotted).partition(".")
+    if rest.startswith("contrib"):
+        areas: Mapping[str, list[str]] = table("public-1.15")["contrib"]
+        return areas.get(rest[len("contrib.") :], ())
+    if (
+        targets_tf1
+        and place == "tf"
+        and (names := table("public-1.15")["tf"].get(rest))
+    ):
+        return (*names, *(() if rest else _MORE))
+    parts = module.__dict__["_view_modules"][:-1] if isinstance(module, View) else ()
+    names = {}
+    for part in parts or (module,):
+        names.update(dict.fromkeys(_of_module(part)))
+    return names
+
+
+def _of_module(module: Any) -> list[str]:
+    """What a module lists, or its names without an underscore."""
+    names: list[str] | None = getattr(module, "__all__", None)
+    return names or [name for name in dir(module) if not name.startswith("_")]

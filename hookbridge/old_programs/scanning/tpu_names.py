@@ -1,0 +1,59 @@
+"""TPUs without a name: `TPUClusterResolver("")` was this process in TensorFlow 1."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from hookbridge.old_programs.reading.modules import Module
+
+_RESOLVER = ".cluster_resolver.TPUClusterResolver"
+_LOCAL = '"local"'
+
+
+def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+    """The expressions in a call that are an empty name, and what to write for each.
+
+    A flag is one if its default is an empty text.
+    """
+    if not (module.names.of(call.func) or "").endswith(_RESOLVER):
+        return
+    named = [one.value for one in call.keywords if one.arg == "tpu"]
+    for argument in (*call.args[:1], *named):
+        yield from _empty(module, argument)
+
+
+def _empty(module: Module, node: ast.expr) -> Iterator[tuple[ast.expr, str]]:
+    """Those parts of an expression that come to an empty name, and what to write."""
+    if isinstance(node, ast.Constant):
+        if node.value == "":
+            yield node, _LOCAL
+    elif isinstance(node, ast.IfExp):
+        yield from _empty(module, node.body)
+        yield from _empty(module, node.orelse)
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        yield from _empty(module, node.values[-1])
+    elif isinstance(node, ast.Attribute) and _is_empty_flag(module, node):
+        yield node, f"{ast.unparse(node)} or {_LOCAL}"
+
+
+def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
+    """Whether it is `FLAGS.tpu`, and the file defines that flag with an empty text."""
+    if ast.unparse(node.value).rpartition(".")[2] != "FLAGS":
+        return False
+    for other in module.nodes:
+        if isinstance(other, ast.Call) and other.args and _defines(other.func):
+            named = [one.value for one in other.keywords if one.arg == "default"]
+            name, *default = [getattr(one, "value", None) for one in other.args[:2]]
+            default += [getattr(one, "value", None) for one in named]
+            if name == node.attr and default == [""]:
+                return True
+    return False
+
+
+def _defines(function: ast.expr) -> bool:
+    """Whether a function is `DEFINE_string`, of whatever module."""
+    return "DEFINE_string" in (
+        getattr(function, "attr", ""),
+        getattr(function, "id", ""),
+    )

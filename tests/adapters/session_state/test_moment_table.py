@@ -1,0 +1,61 @@
+"""The table of moments: each host, kind of value, end and place of the end.
+
+A run ends in each of the ways that it has, within an epoch or at its end, and a new run
+goes on from its files. Beside what `test_one_moment.py` draws by hypothesis this has no
+holes; which steps are saved, and where the saver stands, changes from row to row.
+TF 2.15.1 has each third row.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+from typing import Any
+
+import pytest
+from moment_hosts import HOSTS, LAST, Ending, Left, left_by
+from moment_rows import AT_END, ENDS, WITHIN, ending, expected
+
+ONE_KERAS = True
+
+HOST_KINDS = (
+    *itertools.product(("session", "estimator"), ("fed", "variable", "local")),
+    *itertools.product(("fit", "own_loop"), ("variable", "slot")),
+)
+# Rows that are tested with the fast tests.
+FAST = (
+    ("session", "fed", "epoch's callback", AT_END),
+    ("estimator", "local", "epochs", AT_END),
+    ("fit", "slot", "callback", AT_END),
+    ("own_loop", "slot", "later hook", WITHIN),
+)
+TABLE = [
+    (host, kind, *end) for (host, kind), end in itertools.product(HOST_KINDS, ENDS)
+]
+
+
+def rows() -> list[Any]:
+    """Each row of the table with one of the places of its saver."""
+    found = []
+    for number, (host, kind, how, step) in enumerate(TABLE):
+        marks = [] if (host, kind, how, step) in FAST else [pytest.mark.slow]
+        if marks and number % 3:
+            marks.append(pytest.mark.one_tensorflow)
+        name = f"{host}-{kind}-{how}-{step}"
+        found.append(
+            pytest.param(host, kind, ending(how, step, number), marks=marks, id=name)
+        )
+    return found
+
+
+@pytest.mark.parametrize(("host", "kind", "end"), rows())
+def test_a_run_goes_on(keras: Any, host: str, kind: str, end: Ending) -> None:
+    left = left_by(keras, kind, HOSTS[host], [end, LAST])
+    assert left == expected(whole(keras.__name__, host, kind), host, end)
+
+
+@functools.cache
+def whole(keras: str, host: str, kind: str) -> Left:
+    """What one undisturbed run leaves."""
+    return left_by(importlib.import_module(keras), kind, HOSTS[host], [LAST])
