@@ -17,7 +17,7 @@ from fork_server import ForkServer
 from forked_python import Forked
 from idle_clock import idle_secs
 
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.local_cluster import held_ports
 
 TESTS = Path(__file__).resolve().parents[1]
 ALL = ("ps 0", "worker 0", "worker 1")
@@ -41,14 +41,15 @@ class Job:
     own: dict[str, Sequence[str]]
     server: ForkServer
     environment: Mapping[str, str]
-    alone: bool = False
+    alone: bool
+    free: Sequence[int]
     processes: dict[str, Forked] = field(default_factory=dict)
     ended: dict[str, tuple[float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Takes the ports; an evaluator is no part of the cluster."""
-        ports = iter(free_ports(len(self.tasks)))
+        """Gives out the free ports; an evaluator is no part of the cluster."""
+        ports = iter(self.free)
         for task in self.tasks:
             kind = task.partition(" ")[0]
             if kind != "evaluator":
@@ -164,13 +165,16 @@ def job(
     places = (Path(p) for p in sys.path if Path(p).is_relative_to(TESTS))
     path = next(file for p in places if (file := p / script).is_file())
     owned, environment = dict(own or {}), environment or {}
-    it = Job(folder, path, tasks, arguments, owned, server, environment, alone)
-    try:
-        if start is None or start:
-            it.start(*(start or ()))
-        yield it
-    finally:
-        for process in it.processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    with held_ports(len(tasks)) as ports:
+        it = Job(
+            folder, path, tasks, arguments, owned, server, environment, alone, ports
+        )
+        try:
+            if start is None or start:
+                it.start(*(start or ()))
+            yield it
+        finally:
+            for process in it.processes.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from hookbridge import errors
-from hookbridge.ground.arguments import instance, positive, seconds, shown, writable
+from hookbridge.ground.arguments import count, instance, seconds, shown, writable
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import guard as guard_lib
 from hookbridge.jobs.loops.tasks.guard import Guard
@@ -68,7 +68,7 @@ class LocalCluster:
         """Checks the arguments."""
         for name in ("num_workers", "num_ps"):
             value = getattr(self, name)
-            if value is None or (positive(name, value, least=0) or 0) > MOST_TASKS:
+            if count(name, value, least=0) > MOST_TASKS:
                 raise errors.InvalidArgumentError(
                     f"Received `{name}={shown(value)}`; expected an integer from 0 to "
                     f"{MOST_TASKS}."
@@ -87,11 +87,16 @@ class LocalCluster:
             "evaluator": int(self.evaluator),
         }
 
-    def configs(self) -> list[ClusterConfig]:
-        """The configuration of each task, with free ports of this machine."""
+    def configs(self, ports: Sequence[int] | None = None) -> list[ClusterConfig]:
+        """The configuration of each task.
+
+        Args:
+          ports: a port of this machine for each task; by default ports that are free.
+        """
         tasks = [(job, i) for job, size in self.sizes().items() for i in range(size)]
+        ports = free_ports(len(tasks)) if ports is None else ports
         cluster: dict[str, tuple[str, ...]] = {}
-        for (job, _), port in zip(tasks, free_ports(len(tasks)), strict=True):
+        for (job, _), port in zip(tasks, ports, strict=True):
             if job != "evaluator":
                 cluster[job] = (*cluster.get(job, ()), f"localhost:{port}")
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
@@ -118,11 +123,12 @@ class LocalCluster:
         Each line of a task's output begins with the task's name; lines that cannot be
         written are dropped, and tasks go on. On a terminal, a line that a task rewrites
         stands below the others. What TensorFlow says at its start is not shown, unless
-        the variable `TF_CPP_MIN_LOG_LEVEL` is set. Every SIGINT and SIGTERM is passed
-        on; SIGHUP and SIGQUIT are passed on as SIGTERM. When a task fails, the others
-        are ended. Parameter servers do not end by themselves: they are ended when every
-        other task is done. Tasks and the processes in their process groups end with
-        this process, also when it is killed.
+        the variable `TF_CPP_MIN_LOG_LEVEL` is set. Called in the main thread, it passes
+        on each SIGINT and SIGTERM, and SIGHUP and SIGQUIT as SIGTERM, but none that
+        this process ignores. When a task fails, the others are ended. Parameter servers
+        do not end by themselves: they are ended when every other task is done. Tasks
+        and the processes in their process groups end with this process, also when it is
+        killed.
 
         Args:
           command: program and arguments.
@@ -144,10 +150,13 @@ class LocalCluster:
         tasks: list[LocalTask] = []
         guard = Guard(self.grace_secs)
         outputs = Outputs(self.log_dir and writable(self.log_dir, name="log_dir"))
-        with _forwarded_signals(tasks) as received:
+        with (
+            held_ports(sum(self.sizes().values())) as ports,
+            _forwarded_signals(tasks) as received,
+        ):
             try:
                 # A task is in the list at once, so that a failure here ends it too.
-                for config in self.configs():
+                for config in self.configs(ports):
                     if not received:
                         tasks.append(self._start(config, words, outputs))
                         guard.watch(tasks[-1].process.pid)
@@ -158,13 +167,25 @@ class LocalCluster:
                 outputs.close()
 
 
-def free_ports(count: int) -> list[int]:
-    """Different ports of localhost that are free at the moment."""
+@contextlib.contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """Different ports of localhost that the system gives to nobody else in this block.
+
+    A server that is started on one of them by its number can listen there: servers set
+    `SO_REUSEADDR`, as TensorFlow's do, and this process never listens.
+    """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             each.bind(("localhost", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        yield [int(each.getsockname()[1]) for each in sockets]
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of localhost that are free at the moment."""
+    with held_ports(count) as ports:
+        return ports
 
 
 def _wait(
