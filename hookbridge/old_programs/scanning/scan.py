@@ -7,12 +7,9 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
+from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
-from hookbridge.old_programs.names.resolution import (
-    Resolution,
-    is_of_no_version,
-    resolve,
-)
+from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
