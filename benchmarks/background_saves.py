@@ -130,17 +130,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
         for case in cases
     }
-    rows = [
-        [case, *(f"{1e3 * each:.0f}" for each in (stall, in_hook)), f"{secs:.2f}"]
-        + [f"{mb - medians[BARE][3]:.0f}"]
-        for case, (stall, in_hook, secs, mb) in medians.items()
-    ]
+    rows = []
+    for case, (stall, in_hook, secs, mb) in medians.items():
+        more = mb - medians[BARE][3]
+        in_ms = (f"{1e3 * each:.0f}" for each in (stall, in_hook))
+        rows.append([case, *in_ms, f"{secs:.2f}", f"{more:.0f}"])
     title = f"{options.variables} variables, {options.megabytes:g} MB"
-    print(
-        base.markdown(
-            rows, [title, "ms of stall", "in the hook", "secs of `fit`", "memory, MB"]
-        )
-    )
+    head = [title, "ms of stall", "in the hook", "secs of `fit`", "memory, MB"]
+    print(base.markdown(rows, head))
     base.write_results(options, found=found)
 
 
