@@ -286,6 +286,8 @@ def test_a_loop_that_cannot_go_on_from_fit_says_so(
         *("train", "--model_def=listing.py", f"--loop={loop}", "--header_lines=1"),
         *(f"--model_dir={model}", "--train_files=few.csv", f"--epochs={EPOCHS}"),
         folder=job.folder,
+        NOTES=str(model / "notes.jsonl"),
+        UPLOADS=str(job.folder / "uploads"),
     )
     assert done.returncode == 2, done.stderr
     assert f"Received --loop={loop} and" in done.stderr
