@@ -11,9 +11,9 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
+from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
-from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 
@@ -71,8 +71,8 @@ class CallbackToHook(
         self.callback: Any = guest.item
         self.called: Any = self.record.called
         self._role = guest.role
-        self._run: SessionRun | None = None
-        self._outer: SessionRun | None = None
+        self._run: CallbackRun | None = None
+        self._outer: CallbackRun | None = None
         # This hook's part of each run of the session.
         self._before: Callable[[Any], Any] = self._not_begun
         self._after: Callable[[Any, Any], Any] = self._not_begun
@@ -134,7 +134,7 @@ class CallbackToHook(
             see="guest without events",
         )
 
-    def _running(self) -> SessionRun:
+    def _running(self) -> CallbackRun:
         return self._run or self._not_begun()  # type: ignore[no-any-return]
 
     def begin(self) -> None:

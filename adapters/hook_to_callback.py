@@ -138,7 +138,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
 
     def _begin(self, mode: str) -> None:
         if self._run is not None:
-            self._run.host.maker.begin(mode)
+            self._run.host.step_maker.begin(mode)
 
     def _is_mode(self, mode: str) -> bool:
         return self._run is not None and self._run.mode == mode

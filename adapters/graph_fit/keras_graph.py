@@ -71,11 +71,11 @@ class KerasGraph(GraphPart):
 
     @property
     def step_number(self) -> int:
-        return int(self._run.host.session.current.run(self._counter))
+        return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
         own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._run.host.session.current.run(own))
+        return ModelValues(self._run.host.session_part.current.run(own))
 
     @property
     def can_be_read(self) -> bool:

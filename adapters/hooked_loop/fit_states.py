@@ -86,7 +86,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         items = [unwrapped(each) for each in everyone.callbacks]
         self._saves = FitSaves(
             self._folder,
-            run.host.graph,
+            run.host.graph_part,
             guests=[item for item in items if _GUESTS.get(item)],
             backups=self._backups,
             loop=self._loop_document,
@@ -139,8 +139,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """Before any callback has the end of an epoch, or the validation before it."""
         self._saves.end_step()
         if self._run is not None and self._run.is_stopped:
-            self._run.host.maker.flush()
-            is_whole = self._epoch.is_whole(self._run.host.graph.step_number)
+            self._run.host.step_maker.flush()
+            is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
     def epoch_has_ended(self, epoch: int) -> None:
@@ -150,7 +150,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._epoch.end(epoch)
         self._saves.rewrite()
         if self._run is not None and self._run.has_begun:
-            self._run.host.maker.flush()
+            self._run.host.step_maker.flush()
             self._saves.save_backups(in_epoch=False)
 
     def training_ends(self) -> None:
@@ -179,7 +179,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._is_over or self._run is None:
             return
         self._saves.begin_step()
-        self._epoch.step_begins(self._run.host.graph.step_number)
+        self._epoch.step_begins(self._run.host.graph_part.step_number)
 
     @property
     def has_saved(self) -> bool:
@@ -249,7 +249,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         ending = Ending(
             in_epoch=in_epoch,
             epochs_left=epochs_left,
-            is_of_data=run.host.maker.data_ended,
+            is_of_data=run.host.step_maker.data_ended,
             by_callback=not run.is_stopped,
         )
         if ending.is_early:
@@ -262,8 +262,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         hook, host = self._hook, self._run.host
         if not any(each is hook for each in self._run.hooks):
             return  # this process does not call it
-        with host.graph.hooks_run():
-            step = int(host.session.current.run(tf.compat.v1.train.get_global_step()))
+        session = host.session_part.current
+        with host.graph_part.hooks_run():
+            step = int(session.run(tf.compat.v1.train.get_global_step()))
             if step != hook._timer.last_triggered_step():
                 hook._timer.update_last_triggered_step(step)
-                hook._save(host.session.current, step)
+                hook._save(session, step)

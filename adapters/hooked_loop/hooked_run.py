@@ -68,11 +68,11 @@ class HookedRun:
         self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
     ) -> Any:
         """Takes a hook into the run; returns what this process calls for it."""
-        hook = self.host.maker.hook_of(guest)
+        hook = self.host.step_maker.hook_of(guest)
         self.hooks.append(hook)
         if states is not None:
             self.states.append(states)
-        self.host.maker.add_member(max_lag)
+        self.host.step_maker.add_member(max_lag)
         return hook
 
     @property
@@ -108,7 +108,7 @@ class HookedRun:
     def call(self, *args: object) -> Any:
         """What the native loop calls for every step."""
         try:
-            maker = self.host.maker
+            maker = self.host.step_maker
             if maker.is_without_hooks:
                 return maker.make_without_hooks(args)
             return self._make_with_hooks(args)
@@ -117,7 +117,7 @@ class HookedRun:
 
     def _make_with_hooks(self, args: Arguments) -> Any:
         """Makes a native step as one run of the `MonitoredSession`."""
-        maker = self.host.maker
+        maker = self.host.step_maker
         maker.prepare(args)
         try:
             if self._monitored is None:
@@ -142,11 +142,11 @@ class HookedRun:
     def run_with_hooks(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
         self.settle()
-        with self.host.graph.hooks_run():
+        with self.host.graph_part.hooks_run():
             try:
-                outputs = self.host.maker.run(self._monitored)
+                outputs = self.host.step_maker.run(self._monitored)
             except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
-                named = with_hook(e, self._members, self.host.session.current)
+                named = with_hook(e, self._members, self.host.session_part.current)
                 raise named from (None if named is e else e)
             except RuntimeError as e:
                 check_clash(e, self._members)
@@ -161,7 +161,7 @@ class HookedRun:
     def stop(self) -> None:
         """Makes this step the last one of the native loop: a hook has asked for it."""
         self.note_stop()
-        self.host.maker.stop()
+        self.host.step_maker.stop()
 
     def note_stop(self) -> None:
         """The training ends after this step, not by a callback."""
@@ -192,12 +192,12 @@ class HookedRun:
 
     def end(self, hook: Hook) -> None:
         """The `end` of one hook, after a clean finish."""
-        self.host.maker.flush()
+        self.host.step_maker.flush()
         if self._monitored is None or self.is_over:
             return
         try:
-            with self.host.graph.hooks_run():
-                self.host.session.end(hook)
+            with self.host.graph_part.hooks_run():
+                self.host.session_part.end(hook)
         except BaseException:
             self.fail()
             raise
@@ -216,9 +216,9 @@ class HookedRun:
             self._close()
 
     def _close(self) -> None:
-        self.host.graph.remember()
+        self.host.graph_part.remember()
         try:
-            with self.host.graph.hooks_run():
+            with self.host.graph_part.hooks_run():
                 self._monitored.close()
         finally:
             self.leave()

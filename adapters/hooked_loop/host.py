@@ -149,21 +149,21 @@ class StepMaker(abc.ABC):
 class LoopHost(NamedTuple):
     """One native loop, for one run; it is not used again."""
 
-    graph: GraphPart
-    session: SessionPart
-    maker: StepMaker
+    graph_part: GraphPart
+    session_part: SessionPart
+    step_maker: StepMaker
 
     def suspend(self) -> None:
         """A loop inside this one takes the model."""
-        self.graph.suspend()
-        self.maker.suspend()
+        self.graph_part.suspend()
+        self.step_maker.suspend()
 
     def resume(self) -> None:
         """The loop inside has ended; undoes `suspend`."""
-        self.graph.resume()
-        self.maker.resume()
+        self.graph_part.resume()
+        self.step_maker.resume()
 
     def leave(self) -> None:
         """The run is over."""
-        self.maker.leave()
-        self.graph.leave()
+        self.step_maker.leave()
+        self.graph_part.leave()

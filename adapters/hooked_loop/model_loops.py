@@ -63,7 +63,7 @@ class ModelLoops:
     def take(self) -> None:
         """From now on the run has the loops; its host is installed."""
         _INNERMOST[self._model] = self._run
-        self._run.host.maker.install()
+        self._run.host.step_maker.install()
         self._starters.install()
 
     def note_begin(self) -> None:

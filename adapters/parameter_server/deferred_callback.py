@@ -55,7 +55,7 @@ class DeferredCallback(ForeignCallback):
         if model is not None and ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_member(model, self.guest)
             run = HookedRun.join(model, cluster_host)
-            maker = run.host.maker
+            maker = run.host.step_maker
             assert isinstance(maker, ClusterStepMaker)
             maker.add_member(self._self_max_lag)
             self._self_run, self._self_maker = run, maker

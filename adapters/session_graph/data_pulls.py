@@ -14,7 +14,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.adapters.session_graph.log_sources import LogSource
-from hookbridge.adapters.session_graph.steps import Step
+from hookbridge.adapters.session_graph.steps import ReachedOps
 from hookbridge.ground.protocols import Graph
 
 # Ops that have an iterator's handle as input and take no data from it.
@@ -53,17 +53,19 @@ class DataPulls:
         needs = self._needs[source.key]
         return not needs or needs <= graph_ops.ancestors(ops)
 
-    def placeholders_beside(self, run: Step) -> frozenset[Any]:
+    def placeholders_beside(self, reached: ReachedOps) -> frozenset[Any]:
         """The placeholders of entries that a run need not feed, but may feed."""
-        needs = frozenset[Any]().union(*self._needs.values()) - run.ops
+        needs = frozenset[Any]().union(*self._needs.values()) - reached.ops
         return frozenset(op for op in needs if op.type == _PLACEHOLDER)
 
-    def fetched_in(self, source: LogSource, update: Step, fed: frozenset[Any]) -> bool:
+    def fetched_in(
+        self, source: LogSource, update: ReachedOps, fed: frozenset[Any]
+    ) -> bool:
         """Whether a run takes the data of an entry, or feeds it."""
         return self._needs[source.key] - fed <= update.ops
 
     def fetched_with(
-        self, source: LogSource, step: Step, fed: frozenset[Any] = frozenset()
+        self, source: LogSource, step: ReachedOps, fed: frozenset[Any] = frozenset()
     ) -> bool:
         """Whether a step that feeds `fed` can fetch an entry, and nothing is missing.
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
-from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -104,7 +104,10 @@ class FetchPlan:
         return others
 
     def fetch_of(
-        self, step: Step, counter: StepCounter, feed_dict: Mapping[Any, Any] | None
+        self,
+        step: ReachedOps,
+        counter: StepCounter,
+        feed_dict: Mapping[Any, Any] | None,
     ) -> tuple[StepFetch, int | None]:
         """What a step fetches, and how far it moves the counter (None if unknown)."""
         fed = self._fed_beside(step, feed_dict)
@@ -115,12 +118,12 @@ class FetchPlan:
             self._of_steps.add((step, fed), entry)
         return entry
 
-    def is_fixed(self, step: Step) -> bool:
+    def is_fixed(self, step: ReachedOps) -> bool:
         """Whether a step fetches the same whatever its run feeds."""
         return not self._beside.get(step)
 
     def fetch_between(
-        self, update: Step, feed_dict: Mapping[Any, Any] | None
+        self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> StepFetch | None:
         """What an update without a step fetches, or None."""
         if not self._between:
@@ -136,16 +139,18 @@ class FetchPlan:
         return None if fetch.is_empty else fetch
 
     def _fed_beside(
-        self, run: Step, feed_dict: Mapping[Any, Any] | None
+        self, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> frozenset[Any]:
         """The placeholders that a run feeds for entries alone."""
-        beside: frozenset[Any] | None = self._beside.get(run)
+        beside: frozenset[Any] | None = self._beside.get(reached)
         if beside is None:
-            beside = self._pulls.placeholders_beside(run)
-            self._beside.add(run, beside)
+            beside = self._pulls.placeholders_beside(reached)
+            self._beside.add(reached, beside)
         return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
 
-    def _make(self, step: Step, reads_counter: bool, fed: frozenset[Any]) -> StepFetch:
+    def _make(
+        self, step: ReachedOps, reads_counter: bool, fed: frozenset[Any]
+    ) -> StepFetch:
         """The fetches of a step: numbers in one vector, the counter if it is read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
         others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]

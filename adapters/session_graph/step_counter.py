@@ -6,7 +6,7 @@ import functools
 import weakref
 from typing import Any
 
-from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import RunContext, Session
 
@@ -62,7 +62,7 @@ class StepCounter:
             self.is_counted = False
         return step
 
-    def adds(self, step: Step) -> int | None:
+    def adds(self, step: ReachedOps) -> int | None:
         """How far a run moves the global step, or None if the step has to be read."""
         return step.adds if self.is_counted else None
 

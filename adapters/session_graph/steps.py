@@ -25,8 +25,8 @@ from hookbridge.ground.structures import (
 _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
-class Step:
-    """The ops that a step reaches."""
+class ReachedOps:
+    """The ops that a step reaches, or an update without a step: its kind."""
 
     __slots__ = ("adds", "ops", "tail")
 
@@ -39,10 +39,10 @@ class Step:
 class RunKind(NamedTuple):
     """What a run of certain fetches is."""
 
-    step: Step | None  # a training step, or an eval step
+    step: ReachedOps | None  # a training step, or an eval step
     # An update without a step: for example, a GAN's run that trains the discriminator
     # where only the generator's run moves the counter.
-    update: Step | None
+    update: ReachedOps | None
     writes: bool  # whether it may give the counter another value
 
 
@@ -71,54 +71,54 @@ class StepGraph:
         """Whether any run on this graph can be a step."""
         return bool(self.movers or self.pushes or self.applies)
 
-    def step_of(self, fetches: Any) -> Step | None:
+    def step_of(self, fetches: Any) -> ReachedOps | None:
         """The step that a run of `fetches` is, or None."""
-        return self.run_of(fetches).step
+        return self.kind_of(fetches).step
 
     def writes(self, fetches: Any) -> bool:
         """Whether a run of `fetches` may give the counter another value."""
         # A run that is no step may do so too: one that initializes or restores
         # variables.
-        return self.run_of(fetches).writes
+        return self.kind_of(fetches).writes
 
-    def run_of(self, fetches: Any) -> RunKind:
+    def kind_of(self, fetches: Any) -> RunKind:
         """What a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
         except UnknownStructureError:
             key = tuple(map(id, graph_ops.leaves(fetches)))
-        run: RunKind | None = self._known.get(key)
-        if run is None:
+        kind: RunKind | None = self._known.get(key)
+        if kind is None:
             reached = graph_ops.ancestors(self.operations(fetches))
             writes = not reached.isdisjoint([*self._writers, *self.pushes])
             step = self._step(reached)
             updates = step is None and not reached.isdisjoint(self.updates)
-            run = RunKind(step, Step(None, reached) if updates else None, writes)
+            kind = RunKind(step, ReachedOps(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
             held = copy_structure(fetches), list(graph_ops.leaves(fetches))
-            self._known.add(key, run, keep=held)
-        return run
+            self._known.add(key, kind, keep=held)
+        return kind
 
     def tails(self) -> list[Any]:
         """The ops after which a read of the counter can be ordered."""
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
-    def _step(self, reached: frozenset[Any]) -> Step | None:
+    def _step(self, reached: frozenset[Any]) -> ReachedOps | None:
         """The step that ops make, by what moves the counter; None if they make none."""
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.
             is_known = len(movers) == 1 and self._unconditional(movers[0])
             tail = movers[0] if is_known else None
-            return Step(tail, reached, self._adds(tail, reached))
+            return ReachedOps(tail, reached, self._adds(tail, reached))
         if not reached.isdisjoint(self.pushes):
             tokens = [op for op in self._tokens if op in reached]
-            return Step(tokens[0] if tokens else None, reached)
+            return ReachedOps(tokens[0] if tokens else None, reached)
         # Without any op that moves the counter, applying gradients is the step.
         is_counted = self.movers or self.pushes
         if is_counted or reached.isdisjoint(self.applies):
             return None
-        return Step(None, reached)
+        return ReachedOps(None, reached)
 
     def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
         # With pushes or tokens another thread of this process moves the step.

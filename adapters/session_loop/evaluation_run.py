@@ -10,14 +10,14 @@ from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext
 from hookbridge.ground.structures import RecentlyUsed
 
 
-class EvaluationRun(SessionRun):
+class EvaluationRun(CallbackRun):
     """A run on an evaluation graph: every eval step is a test batch."""
 
     borrows = True
@@ -94,7 +94,7 @@ class EvaluationRun(SessionRun):
         self._pass_stop_on()
 
 
-class PredictionRun(SessionRun):
+class PredictionRun(CallbackRun):
     """A run on a graph that neither trains nor evaluates.
 
     Every run of the session that returns something is a batch.

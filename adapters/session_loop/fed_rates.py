@@ -12,7 +12,7 @@ from hookbridge.adapters.live_model.rate import OverriddenRates
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_graph.steps import Step
+from hookbridge.adapters.session_graph.steps import ReachedOps
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.ground.protocols import RunContext, Session
 
@@ -46,7 +46,7 @@ class FedRates:
         self._live.note_fed(rates.loop_feed_of(self.of_loop, feed_dict))
 
     def added_to(
-        self, arguments: Any, run: Step, feed_dict: Mapping[Any, Any] | None
+        self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
         """The arguments of a run that updates variables, with the rates fed."""
         if not self.values:
@@ -54,13 +54,14 @@ class FedRates:
         rates.check_feeds(self.values, feed_dict)
         for tensor in self.values:
             had_read = self._has_read.get(tensor.name, False)
-            self._has_read[tensor.name] = had_read or tensor.op in run.ops
+            self._has_read[tensor.name] = had_read or tensor.op in reached.ops
         return arguments._replace(feed_dict=self.values.feed_dict())
 
-    def without_events(self, run: Step, run_context: RunContext) -> Any:
+    def without_events(self, reached: ReachedOps, run_context: RunContext) -> Any:
         """The arguments of a run that updates variables and has no events."""
         feed_dict = run_context.original_args.feed_dict
-        return self.added_to(tf.compat.v1.train.SessionRunArgs(None), run, feed_dict)
+        arguments = tf.compat.v1.train.SessionRunArgs(None)
+        return self.added_to(arguments, reached, feed_dict)
 
     def check(self) -> None:
         """Refuses, at the end of an epoch, a rate that was set and never read."""

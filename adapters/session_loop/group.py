@@ -12,9 +12,9 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, PredictionRun
-from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
 from hookbridge.ground.protocols import Graph
@@ -29,7 +29,7 @@ class CallbackGroup:
     def __init__(self, config: SessionConfig) -> None:
         self.config: SessionConfig = config
         self.beside: list[Guest] = []  # the guests of the list, in order
-        self.run: SessionRun | None = None
+        self.run: CallbackRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
 
@@ -43,7 +43,7 @@ class CallbackGroup:
         self.config = replace(config, callbacks=(*config.callbacks, guest))
         return guest
 
-    def begin(self, member: Any) -> SessionRun:
+    def begin(self, member: Any) -> CallbackRun:
         """`begin` of a member: joins the session's run or starts a new one."""
         graph = tf.compat.v1.get_default_graph()
         run = self.run
@@ -68,7 +68,7 @@ class CallbackGroup:
             roles.say_skipped(name, member.role)
         return False
 
-    def _new_run(self, graph: Graph) -> SessionRun:
+    def _new_run(self, graph: Graph) -> CallbackRun:
         config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
         own = [counter, *session_variables.all_variables(graph)]
         checks.check_variables(config.callbacks, own)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
-from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.ground.protocols import RunContext
 
 
@@ -24,17 +24,16 @@ class CountedSteps:
 
     def __init__(self, counter: StepCounter) -> None:
         self._counter = counter
-        self._kind: Step | None = (
-            None  # the kind of the last step, if it is only counted
-        )
+        # The kind of the last step, if it is only counted.
+        self._kind: ReachedOps | None = None
         self.arguments: Any = None  # what these steps fetch
 
-    def note(self, step: Step, arguments: Any, *, is_same: bool) -> None:
+    def note(self, step: ReachedOps, arguments: Any, *, is_same: bool) -> None:
         """A step has been read; `is_same`: the next of its kind has the same answer."""
         self._kind = step if is_same else None
         self.arguments = arguments
 
-    def has_next(self, step: Step) -> bool:
+    def has_next(self, step: ReachedOps) -> bool:
         """Whether a step is of the kind of the last one, and nothing came between."""
         counter = self._counter
         return step is self._kind and counter.is_counted and not counter.stale
@@ -46,7 +45,7 @@ class StepReader:
     def __init__(
         self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
-        self.run_of = steps.run_of  # what a run of certain fetches is
+        self.kind_of = steps.kind_of  # what a run of certain fetches is
         self.counter: StepCounter = StepCounter(counter, steps)
         self._plan = FetchPlan(counter, sources, steps)
         self.fetch: StepFetch  # what the last step fetched, and its values
@@ -60,11 +59,11 @@ class StepReader:
         """Whether the global step after the last step was computed, not read."""
         return self._adds is not None
 
-    def is_same_again(self, step: Step) -> bool:
+    def is_same_again(self, step: ReachedOps) -> bool:
         """Whether the next step of this kind fetches and adds what this one does."""
         return bool(self._adds) and self._plan.is_fixed(step)
 
-    def begin(self, step: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
+    def begin(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """A step begins: what it fetches, as `SessionRunArgs`."""
         self.fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
         return self.fetch.arguments
@@ -76,7 +75,9 @@ class StepReader:
             return before + self._adds
         return counter.after(before, self.fetch.count(results), run_context)
 
-    def begin_update(self, update: Step, feed_dict: Mapping[Any, Any] | None) -> Any:
+    def begin_update(
+        self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
+    ) -> Any:
         """An update without a step begins: what it fetches, as `SessionRunArgs`."""
         self._between = self._plan.fetch_between(update, feed_dict)
         if self._between is None:

@@ -15,12 +15,12 @@ from hookbridge.adapters.session_graph import (
     log_sources,
     session_variables,
 )
-from hookbridge.adapters.session_graph.steps import Step, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import monitors
+from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
-from hookbridge.adapters.session_loop.session_run import SessionRun
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.training_stop import TrainingStop
@@ -44,7 +44,7 @@ class Phase(enum.Enum):
 _LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 
 
-class TrainRun(SessionRun):
+class TrainRun(CallbackRun):
     """A run on a training graph.
 
     `StepReader` knows its steps, `TrainingEpochs` its epochs, `FedRates` the rates that
@@ -87,7 +87,7 @@ class TrainRun(SessionRun):
         self._stop = TrainingStop(self.model)
         self._phase = _LOOK
         self._batch = 0  # number of the open batch
-        self._running: Step | None = None  # the step that is made now
+        self._running: ReachedOps | None = None  # the step that is made now
         self._counted: CountedSteps | None = None  # None if callbacks want batches
         # The phase before an update without a step, while that runs.
         self._phase_before: Phase | None = None
@@ -180,10 +180,12 @@ class TrainRun(SessionRun):
     def before_session_run(self, run_context: RunContext) -> Any:
         self.push_assigned()
         self._phase_before = None  # the last run may have failed
-        run = self._reader.run_of(run_context.original_args.fetches)
-        step = self._running = run.step
+        kind = self._reader.kind_of(run_context.original_args.fetches)
+        step = self._running = kind.step
         if step is None:
-            return self._before_update(run.update, run_context) if run.update else None
+            if kind.update is None:
+                return None
+            return self._before_update(kind.update, run_context)
         counted = self._counted
         if (
             counted is not None
@@ -195,7 +197,7 @@ class TrainRun(SessionRun):
             return counted.arguments
         return self._begin_step(step, run_context)
 
-    def _begin_step(self, step: Step, run_context: RunContext) -> Any:
+    def _begin_step(self, step: ReachedOps, run_context: RunContext) -> Any:
         """Reads a step and opens its batch; what it fetches and feeds."""
         if self._fed.of_loop is not None:
             self._fed.note(run_context)
@@ -217,7 +219,7 @@ class TrainRun(SessionRun):
             self._counted.note(step, arguments, is_same=is_same)
         return self._fed.added_to(arguments, step, feed_dict)
 
-    def _before_update(self, update: Step, run_context: RunContext) -> Any:
+    def _before_update(self, update: ReachedOps, run_context: RunContext) -> Any:
         """A run updates variables and moves no step: its epoch has begun, too."""
         if self._phase is _WAIT:
             return self._fed.without_events(update, run_context)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hookbridge.adapters.session_loop import monitors, values
-from hookbridge.adapters.session_loop.session_run import SessionRun
+from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.validations import (
     EstimatorValidation,
     as_validation,
@@ -26,7 +26,7 @@ class _NoReport:
 class ValidationRun:
     """Runs a validation in mid-training; its batches become events of callbacks."""
 
-    def __init__(self, run: SessionRun) -> None:
+    def __init__(self, run: CallbackRun) -> None:
         self._run = run
         self._validation = as_validation(run.config.validation)
         self._checked = False  # whether what it makes was compared with the monitors

@@ -7,7 +7,8 @@ import sys
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.old_programs.names import resolution
+from hookbridge.old_programs.names.outcome import hint
+from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -46,12 +47,10 @@ class Gone:
 
 def way_out(name: str) -> str:
     """What a person can do about a name."""
-    found = resolution.resolve(name, Target(NEWEST))
+    found = resolve(name, Target(NEWEST))
     if found is not None and found.code == "PRIVATE_GONE":
         return f"TensorFlow has no such private name. Way out: {found.hint}."
-    return (
-        f"TensorFlow 1 had it; nothing stands for it. Way out: {resolution.hint(name)}."
-    )
+    return f"TensorFlow 1 had it; nothing stands for it. Way out: {hint(name)}."
 
 
 def _place() -> str:

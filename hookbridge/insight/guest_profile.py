@@ -147,7 +147,7 @@ class Profile:
         @functools.wraps(call)
         def first(*args: Any) -> Any:
             methods.remove()
-            step = run.host.maker.function
+            step = run.host.step_maker.function
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
             if not self._follows(step):  # Keras's own step is no work of the bridge

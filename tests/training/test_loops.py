@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -270,3 +271,23 @@ def test_each_loop_evaluates_and_predicts_with_the_weights_of_another(
     for loop, model in loops.items():
         run = job.run("predict", model, loop, "--predict_files=few.csv")
         assert run.values("predictions") == [[64, 10]] * 4 + [[44, 10]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["session", "estimator"])
+def test_a_loop_that_cannot_go_on_from_fit_says_so(
+    loop: str, job: Job, trained: dict[str, Run], fork_server: ForkServer
+) -> None:
+    model = job.folder / f"fit, then {loop}"
+    shutil.copytree(job.folder / "fit", model)
+    before = sorted(model.glob("*.index"))
+    done = hookbridge(
+        fork_server,
+        *("train", "--model_def=listing.py", f"--loop={loop}", "--header_lines=1"),
+        *(f"--model_dir={model}", "--train_files=few.csv", f"--epochs={EPOCHS}"),
+        folder=job.folder,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"Received --loop={loop} and" in done.stderr
+    assert "lacks variables of this training" in done.stderr
+    assert sorted(model.glob("*.index")) == before

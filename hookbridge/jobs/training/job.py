@@ -136,7 +136,7 @@ class TrainingJob:
     ) -> int:
         """Trains; returns the global step at the end."""
         part, watch = self._part, TrainingWatch()
-        before = part.global_step()
+        checkpoint, before = part.checkpoint(), part.global_step()
         # The loops of clusters save at SIGTERM by themselves.
         saving: AbstractContextManager[None] = contextlib.nullcontext()
         if not part.config.cluster:
@@ -146,6 +146,10 @@ class TrainingJob:
                 step: int = self._loop.train(
                     [*guests, watch], steps_per_epoch, last_step
                 )
+        except tf.errors.NotFoundError as e:  # TensorFlow's own for a restore
+            if checkpoint is None or watch.steps:
+                raise
+            raise part.does_not_fit(checkpoint) from e
         except ValueError as e:  # Keras's own for a `fit` without data
             is_ours = isinstance(e, errors.HookBridgeError)
             if not is_ours and watch.steps == 0 and part.inputs.is_empty(TRAIN):

@@ -69,3 +69,14 @@ class JobPart:
                 "first."
             )
         return path
+
+    def does_not_fit(self, checkpoint: str) -> errors.InvalidArgumentError:
+        """The error for a checkpoint that lacks variables of this loop's graph."""
+        return errors.InvalidArgumentError(
+            f"Received --loop={self.settings.loop} and "
+            f"--model_dir={self.settings.model_dir!r}, whose checkpoint {checkpoint} "
+            "lacks variables of this training; expected a checkpoint of the same loop "
+            "and model. `fit` and the other loops name the slots of an optimizer in "
+            "different ways: go on with the loop that has written it, or take an empty "
+            "folder."
+        )

@@ -2,5 +2,6 @@
 
 Reading order: `target` (the public names of a TensorFlow), `sources` (what an installed
 package lacks), `contrib_names`, `renamed_arguments`, `removed` (what other libraries
-lost), then `resolution` (what becomes of a name). The lists are in `data/`.
+lost), then `outcome`, `private_names` and `resolution` (what becomes of a name). The
+lists are in `data/`.
 """

@@ -1,7 +1,7 @@
 """What a program needs on a newer TensorFlow, and where.
 
 Reading order: `findings` (what comes out), `guests` (hooks, callbacks and the places
-that take them), `tpu_names` (TPUs without a name), `scan` (all findings of a file),
-`formats` (how the report is written) and `diagnosis` (what is left to a person where
-`hookbridge run` runs the program).
+that take them), `tpu_names` (TPUs without a name), `python2_uses`, `scan` (all findings
+of a file), `formats` (how the report is written) and `diagnosis` (what is left to a
+person where `hookbridge run` runs the program).
 """

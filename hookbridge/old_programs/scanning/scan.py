@@ -7,18 +7,16 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
+from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
-from hookbridge.old_programs.names.resolution import (
-    Resolution,
-    is_of_no_version,
-    resolve,
-)
+from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
+from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import guests, tpu_names
 from hookbridge.old_programs.scanning.findings import (
     CODES,
@@ -27,6 +25,7 @@ from hookbridge.old_programs.scanning.findings import (
     finding_at,
     sort_key,
 )
+from hookbridge.old_programs.scanning.python2_uses import python2_uses
 
 # Function -> the code of a finding at its call, and the way out.
 _CALLS: dict[str, tuple[str, str]] = {
@@ -83,6 +82,10 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
         elif isinstance(node, ast.Call):
             findings += _scan_call(module, place, node)
             findings += _summaries_nowhere(module, node, target)
+        elif isinstance(node, ast.Compare):
+            findings += _exact_tensors(module, node)
+    for use, name in python2_uses(module):
+        findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
 
@@ -226,6 +229,16 @@ def _summaries_nowhere(
     if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
         way = "`output_dir=`, or leave the hook out"
         yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
+
+
+def _exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
+    """A comparison of a type with `tf.Tensor`, which is a base class today."""
+    if ast.unparse(test.left).startswith("type("):
+        for part in ast.walk(test):
+            name = module.names.of(part) or ""
+            if name in ("tf.Tensor", "tf.compat.v1.Tensor"):
+                way = "`isinstance(..., tf.Tensor)`"
+                yield finding_at(module, test, "TENSOR_TYPE", f"type() of {name}", way)
 
 
 def _may_be_function(node: ast.expr) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from hookbridge.old_programs.names.resolution import Resolution, resolve
+from hookbridge.old_programs.names.outcome import Resolution
+from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import as_v1, canonical
 from hookbridge.old_programs.reading.modules import Module

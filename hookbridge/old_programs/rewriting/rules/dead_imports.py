@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from hookbridge.old_programs.names.resolution import Resolution
+from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of

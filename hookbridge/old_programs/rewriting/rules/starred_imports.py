@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.resolution import Resolution
+from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.rewriting.engine.context import Context

@@ -1,4 +1,4 @@
-"""What all callbacks of one `as_hooks` call share during one session."""
+"""A run of the callbacks of one `as_hooks` call, in one session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from hookbridge.ground.protocols import (
 from hookbridge.ground.tf_config import task_of
 
 
-class SessionRun:
+class CallbackRun:
     """The state of one run: made in the first `begin` on a graph, for one session."""
 
     # Whether it may run within a training, with callbacks of that training.
@@ -41,7 +41,7 @@ class SessionRun:
 
     def __init__(self, config: SessionConfig, graph: Graph) -> None:
         self._borrowed: list[BorrowedCallback] = []
-        self._lenders: list[SessionRun] = []  # the trainings that these belong to
+        self._lenders: list[CallbackRun] = []  # the trainings that these belong to
         self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
         self._eager = compat.private("eager_mode")
         self.config = config
@@ -78,7 +78,7 @@ class SessionRun:
         self.model.live_link.push()  # refuses what cannot wait for the session
 
     def _borrow(self, callback: Callback) -> None:
-        keeper, lender = keeper_of(callback), _run_of(callback)
+        keeper, lender = keeper_of(callback), _unfinished_run(callback)
         if keeper is not None:
             self._keepers[keeper] = None
         if lender is not None:
@@ -247,8 +247,8 @@ class SessionRun:
         self.push_assigned = self.model.live_link.push_assigned
 
 
-def _run_of(callback: Callback) -> SessionRun | None:
+def _unfinished_run(callback: Callback) -> CallbackRun | None:
     """The unfinished run that a callback takes part in, or None."""
     link = getattr(getattr(callback, "model", None), "live_link", None)
-    run: SessionRun | None = link.run() if link is not None and link.run else None
+    run: CallbackRun | None = link.run() if link is not None and link.run else None
     return run if run is not None and run.started and not run.finished else None

@@ -1,0 +1,49 @@
+"""What becomes of a name: the answer, and what every room of answers asks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hookbridge.old_programs.names.target import Target, table
+
+V1 = "tf.compat.v1"
+ESTIMATOR = "hookbridge.estimator"
+
+
+class Resolution(NamedTuple):
+    """What becomes of one name."""
+
+    code: str
+    living: str = ""  # a dotted name; empty if a rename does not help
+    hint: str = ""  # the way out in words, where there is no living name
+
+    @property
+    def way_out(self) -> str:
+        """What to write or do, in words."""
+        shown = self.living.replace("hookbridge", "hb", 1)
+        return f"`{shown}`" if shown else self.hint
+
+
+def hint(name: str) -> str:
+    """The way out in words for a name that nothing stands for."""
+    hints: dict[str, str] = table("names")["hints"]
+    short = name.replace(f"{V1}.", "tf.", 1)
+    prefixes = [p for p in hints if f"{short}.".startswith(f"{p}.")]
+    longest = max(prefixes, key=len, default="")
+    return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
+
+
+def gone(name: str) -> Resolution:
+    """The answer for a name that nothing stands for."""
+    return Resolution("GONE", hint=hint(name))
+
+
+def joined(*parts: str) -> str:
+    """A dotted name of those parts that are not empty."""
+    return ".".join(part for part in parts if part)
+
+
+def has_estimator(rest: str, v1: bool = False) -> bool:
+    """Whether the last TensorFlow with Estimator has a name of it."""
+    place = f"{V1}.estimator" if v1 else "tf.estimator"
+    return Target("2.15").has(joined(place, rest))

@@ -1,0 +1,110 @@
+"""What becomes of a name in a private module of TensorFlow, Keras or Estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hookbridge.old_programs.names.outcome import (
+    ESTIMATOR,
+    V1,
+    Resolution,
+    has_estimator,
+    joined,
+)
+from hookbridge.old_programs.names.sources import missing_private
+from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+
+# A part of a private module's name, and the module of `tf.compat.v1` whose public names
+# replace those that it lost.
+PUBLIC: dict[str, str] = table("names")["public"]
+# Private modules that still exist, but may use another Keras than the program's: the
+# names of `tf.compat.v1.layers` come before theirs.
+LAYERS = frozenset(table("names")["modules of layers"])
+# Private names that are there, but are something else than in TensorFlow 1.
+OTHERS: dict[str, str] = table("names")["private"]
+# Private modules that have another place today.
+MOVED: dict[str, str] = table("names")["moved private modules"]
+
+
+def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+    """The public name for a name in a private module of Estimator, if any."""
+    parts = name.split(".")
+    classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
+    public = ".".join(parts[classes[0] :]) if classes else parts[-1]
+    for place in ("", "export.", "experimental."):
+        if has_estimator(f"{place}{public}"):
+            return Resolution("ESTIMATOR_PRIVATE", f"{ESTIMATOR}.{place}{public}")
+    hint = "the public name in `hb.estimator`, or `hookbridge run`"
+    return Resolution("ESTIMATOR_PRIVATE", hint=hint)
+
+
+def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
+    """The public name: that of the same module, or one that ends in the same way."""
+    public = name.replace("tensorflow.python.keras", "tf.keras", 1)
+    place, _, last = public.rpartition(".")
+    if not had_in_tf1(public):
+        modules = table("public-1.15")["tf"]
+        places = [f"tf.{m}" for m in modules if last in modules[m]]
+        # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
+        near = [p for p in places if place.startswith(p) and p != "tf"]
+        others = [p for p in places if p.startswith("tf.keras.")]
+        if not near and not others:
+            way = "the public name in `tf.keras`, or `hookbridge run`"
+            return Resolution("KERAS_PRIVATE", hint=way)
+        public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
+    return Resolution("KERAS_PRIVATE", public)
+
+
+def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
+    """The name itself, if the target has it or nothing is known of it."""
+    if today := _moved(name):
+        outcome = resolve_private(today, prefix, target)
+        is_there = outcome is not None and outcome.code == "PRIVATE"
+        return Resolution("PRIVATE_MOVED", today) if is_there else outcome
+    module, _, last = name.rpartition(".")
+    if living := _other_meaning(name, module, last, target):
+        return Resolution("V1_NAME", living)
+    return _resolve_in_place(name, target)
+
+
+def _resolve_in_place(name: str, target: Target) -> Resolution:
+    """What becomes of a private name whose module is where it was, if it is there."""
+    lost, in_module, is_certain = missing_private(name, target)
+    last = lost if lost and in_module else name.rpartition(".")[2]
+    living = next(filter(target.has, _public_places(name, last)), "")
+    if not lost:
+        # `run` looks among the public names, too.
+        if not is_certain and living and "." in living.removeprefix(f"{V1}."):
+            return Resolution("V1_NAME", living)
+        return Resolution("PRIVATE", hint="the public name")
+    if not living:
+        return Resolution("PRIVATE_GONE", hint="code of your own")
+    # `run` answers the names that a private module lost, not whole modules.
+    if in_module:
+        return Resolution("V1_NAME", living)
+    return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+
+
+def _moved(name: str) -> str:
+    """A name in a private module that has moved, as it is today; empty for others."""
+    for old, today in MOVED.items():
+        if f"{name}.".startswith(f"{old}."):
+            return today + name[len(old) :]
+    return ""
+
+
+def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
+    """What a private name is today whose place has something else, or may have."""
+    for old, living in OTHERS.items():
+        if f"{name}.".startswith(f"{old}."):
+            return living + name[len(old) :]
+    layer = f"{V1}.layers.{last}"
+    return layer if module in LAYERS and target.has(layer) else ""
+
+
+def _public_places(name: str, last: str) -> Iterator[str]:
+    """Where a private name may be public today, in the order in which `run` asks."""
+    for inside, place in PUBLIC.items():
+        if inside in name:
+            yield joined(V1, place, last)
+    yield f"{V1}.{last}"

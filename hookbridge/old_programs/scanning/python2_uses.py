@@ -1,0 +1,157 @@
+"""What Python 2 had and Python 3 can parse: its names, its methods and its lists."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.modules import Module
+
+_BUILTINS = frozenset(
+    {
+        "apply",
+        "basestring",
+        "cmp",
+        "coerce",
+        "execfile",
+        "long",
+        "raw_input",
+        "reduce",
+        "reload",
+        "unichr",
+        "unicode",
+        "xrange",
+    }
+)
+# Method -> the number of its arguments, which tells it from `six.iteritems(values)`.
+_METHODS = {
+    "has_key": 1,
+    "iteritems": 0,
+    "iterkeys": 0,
+    "itervalues": 0,
+    "viewitems": 0,
+    "viewkeys": 0,
+    "viewvalues": 0,
+}
+# What gave a list: functions, and the methods of dictionaries.
+_FUNCTIONS = frozenset({"filter", "map", "zip"})
+_VIEWS = frozenset({"items", "keys", "values"})
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# What is raised where something of Python 2 is not there.
+_ERRORS = ("NameError", "AttributeError", "TypeError")
+
+
+def python2_uses(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """The places that Python 3 stops at, and what is used there."""
+    prepared = _prepared(module)
+    for node, name in (*_gone(module), *_lists(module)):
+        if id(node) not in module.guarded and id(node) not in prepared:
+            yield node, name
+
+
+def _prepared(module: Module) -> frozenset[int]:
+    """The ids of nodes in a `try` that is prepared for a name that is not there."""
+    return frozenset(
+        id(part)
+        for node in module.nodes
+        if isinstance(node, ast.Try) and any(map(_is_prepared, node.handlers))
+        for statement in node.body
+        for part in ast.walk(statement)
+    )
+
+
+def _is_prepared(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler names an error of what is not there, or any error."""
+    named = ast.unparse(handler.type) if handler.type else ""
+    return not named or any(error in named for error in _ERRORS)
+
+
+def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """Names and methods that are gone, where the program does not define them."""
+    names = module.names
+    # Any other module may give such a name.
+    is_known = all(map(starred.is_followed, names.starred))
+    builtins = _BUILTINS & names.free if is_known else frozenset()
+    defined = {node.name for node in module.nodes if isinstance(node, ast.FunctionDef)}
+    for node in module.nodes:
+        if isinstance(node, ast.Name) and node.id in builtins:
+            yield node, node.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name not in defined and _METHODS.get(name) == len(node.args):
+                yield node, f".{name}()"
+
+
+def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """Uses of a list, where Python 3 has an iterator or a view."""
+    functions = _FUNCTIONS & module.names.free
+    # What a `DataFrame` calls its keys can be indexed.
+    views = frozenset() if "pandas" in module.names.bound.values() else _VIEWS
+    for scope in (module.tree, *(n for n in module.nodes if isinstance(n, _SCOPES))):
+        nodes = list(_inside(scope))
+        held = _held(nodes, functions)
+        for node in nodes:
+            used = _used_as_list(node)
+            made = _function(used, functions) or _view(used, views)
+            if isinstance(used, ast.Name):
+                made = held.get(used.id, "")
+            is_there = made.startswith(".") and _is_length(node)
+            if used is not None and made and not is_there:
+                yield used, f"{made} as a list"
+
+
+def _inside(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, without those of the scopes in it."""
+    for child in ast.iter_child_nodes(scope):
+        yield child
+        if not isinstance(child, _SCOPES):
+            yield from _inside(child)
+
+
+def _held(nodes: list[ast.AST], functions: frozenset[str]) -> dict[str, str]:
+    """The names that a scope binds once, to what a function made; and that function."""
+    stores = Counter(
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+    held = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name, made = node.targets[0].id, _function(node.value, functions)
+            if made and stores[name] == 1:
+                held[name] = made
+    return held
+
+
+def _used_as_list(node: ast.AST) -> ast.expr | None:
+    """What has to be a sequence for an expression to have a value."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.Attribute) and node.attr == "sort":
+        return node.value
+    return node.args[0] if _is_length(node) else None
+
+
+def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether an expression is `len(...)`, which a view has too."""
+    if not isinstance(node, ast.Call):
+        return False
+    return len(node.args) == 1 and getattr(node.func, "id", "") == "len"
+
+
+def _function(node: ast.expr | None, functions: frozenset[str]) -> str:
+    """The call of one of some functions that an expression is, or an empty text."""
+    name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    return f"{name}(...)" if name in functions else ""
+
+
+def _view(node: ast.expr | None, views: frozenset[str]) -> str:
+    """The call of a method of dictionaries that an expression is, or an empty text."""
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return ""
+    name = getattr(node.func, "attr", "")
+    return f".{name}()" if name in views else ""
