@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hookbridge.cli import cluster
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.ground import compat
 from hookbridge.jobs.demo.settings import DemoSettings
 
 SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
@@ -35,6 +36,7 @@ def run(values: Values) -> int:
         fields["num_trainers"] = 0
     settings = DemoSettings(**fields)
     settings.check()
+    compat.installed_tf_version()  # raises without a TensorFlow
     from hookbridge.cli.command import main
     from hookbridge.jobs.demo.demo_run import run_demo
 

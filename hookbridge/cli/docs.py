@@ -30,6 +30,7 @@ def run(values: Values) -> int:
     _check("page", page, list(files_below(FOLDER, ".md")))
     lines = FOLDER.joinpath(*page.split("/")).read_text("utf-8").splitlines()
     if heading:
+        heading = heading.lower()  # reports have the names of codes in capitals
         _check("heading", heading, [anchor(lines[at]) for at in _headings(lines)])
         lines = _section(lines, heading)
     print("\n".join(lines).strip())

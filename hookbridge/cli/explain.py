@@ -7,6 +7,7 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.ground import compat
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import LOOPS
 
@@ -59,6 +60,7 @@ def _read_list(place: str) -> Any:
     if not colon or not name.isidentifier():
         file, name = place, "guests"
     check_file(file, [name])
+    compat.installed_tf_version()  # else the file would be blamed for its imports
     from hookbridge.jobs.training import user_file
 
     return user_file.find_guests(user_file.load_file(file), name)

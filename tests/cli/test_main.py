@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import platform
 import subprocess
 import sys
@@ -195,6 +197,49 @@ def test_tensorflow_is_found_under_another_name(
     assert compat.installed_tf_version() == (2, 99)
     assert main(["--version"]) == 0
     assert f"{name.replace('_', '-')} {version}\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_what_needs_tensorflow_says_so_in_one_line(
+    subtests: pytest.Subtests, repo_root: Path, tmp_path: Path
+) -> None:
+    """With what the package requires, and no TensorFlow."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in ("numpy", "absl"):
+        folder = Path(str(importlib.import_module(name).__file__)).parent
+        for each in (folder, folder.with_name(f"{name}.libs")):
+            (packages / each.name).symlink_to(each)
+    (tmp_path / "old.py").write_text("import tensorflow as tf\nguests = [tf.Session]\n")
+    example = repo_root / "examples" / "digits_keras.py"
+    to = f"--model_dir={tmp_path / 'runs'}"
+    places = os.pathsep.join(map(str, (packages, repo_root)))
+    for words, code in {
+        "migrate scan old.py": 0,
+        "doctor old.py": 0,
+        "docs codes#ESTIMATOR": 0,
+        "docs codes#estimator": 0,
+        "run old.py": 2,
+        "record --to=reference old.py": 2,
+        "explain old.py": 2,
+        f"explain {example} --loop=fit": 2,
+        f"demo {to}": 2,
+        f"train {example} {to} --loop=fit --train_files=a.csv": 2,
+        f"evaluate {example} {to} --loop=fit": 2,
+        f"predict {example} {to} --loop=fit": 2,
+    }.items():
+        with subtests.test(words):
+            done = subprocess.run(
+                [sys.executable, "-S", "-m", "hookbridge", *words.split()],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": places},
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == code, done.stderr
+            lines = done.stderr.splitlines()
+            assert len(lines) == code // 2
+            assert all("TensorFlow is not installed. Install" in one for one in lines)
 
 
 @pytest.mark.slow

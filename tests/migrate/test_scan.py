@@ -203,7 +203,8 @@ def test_a_commit_is_stopped_with_the_place(tmp_path: Path) -> None:
     """In an empty repository, by the entry of the hook for pre-commit."""
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     script = tmp_path / ".git" / "hooks" / "pre-commit"
-    entry = hook["entry"].replace("hookbridge", f"{sys.executable} -m hookbridge", 1)
+    entry = " ".join([hook["entry"], *hook["args"]])
+    entry = entry.replace("hookbridge", f"{sys.executable} -m hookbridge", 1)
     names = "$(git diff --cached --name-only --diff-filter=d)"
 
     def git(*words: str) -> subprocess.CompletedProcess[str]:
@@ -220,15 +221,16 @@ def test_a_commit_is_stopped_with_the_place(tmp_path: Path) -> None:
     script.parent.mkdir(exist_ok=True)
     script.write_text(f"#!/bin/sh\nexec {entry} {names}\n")
     script.chmod(0o755)
-    program = tmp_path / "program.py"
-    program.write_text("import tensorflow as tf\n\nx = tf.placeholder(tf.float32)\n")
-    git("add", "program.py")
-    stopped = git("commit", "--message=first")
-    assert stopped.returncode == 1
-    assert "program.py:3  V1_NAME  tf.placeholder" in stopped.stdout + stopped.stderr
-    program.write_text("import tensorflow as tf\n\nx = tf.constant(1.0)\n")
-    git("add", "program.py")
-    assert git("commit", "--message=first").returncode == 0
+    for name in ("program.py", "-program.py"):
+        program = tmp_path / name
+        program.write_text("import tensorflow as tf\n\nx = tf.placeholder('f')\n")
+        git("add", "--", name)
+        stopped = git("commit", "--message=one")
+        assert stopped.returncode == 1
+        assert f"{name}:3  V1_NAME  tf.placeholder" in stopped.stdout + stopped.stderr
+        program.write_text("import tensorflow as tf\n\nx = tf.constant(1.0)\n")
+        git("add", "--", name)
+        assert git("commit", "--message=one").returncode == 0
 
 
 def test_neither_tensorflow_nor_a_terminal_with_all_letters_is_needed(

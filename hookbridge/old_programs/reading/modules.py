@@ -72,6 +72,11 @@ class Module:
         return os.path.realpath(self.file)
 
     @functools.cached_property
+    def lines(self) -> list[str]:
+        """The lines of `text`, as Python counts them."""
+        return split_lines(self.text)
+
+    @functools.cached_property
     def dotted(self) -> str:
         """The path as a dotted name: `pkg/hooks.py` is `pkg.hooks`."""
         whole = PurePath(os.path.abspath(self.file) if self.file else "")
@@ -153,6 +158,11 @@ class Module:
         borders = self.notebook.borders
         before = max(bisect.bisect_left(borders, line) - 1, 0)
         return self.notebook.cells[before] + 1, max(line - borders[before], 1)
+
+    def column(self, line: int, offset: int) -> int:
+        """The 1-based column in characters; Python's offset counts bytes, from 0."""
+        before = self.lines[line - 1].encode()[:offset] if offset else b""
+        return len(before.decode()) + 1
 
     def line(self, cell: int, line: int) -> int:
         """The line of `text` for a line of a cell; the reverse of `place`."""

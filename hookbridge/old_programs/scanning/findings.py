@@ -32,7 +32,7 @@ class Finding:
     Attributes:
       file: path as it was given or found.
       line: 1-based line of the file, or of the cell in a notebook.
-      column: 1-based.
+      column: 1-based, in characters.
       code: the rule's reason code, such as `ESTIMATOR`.
       verdict: "manual" (a person has to do it), "assisted" (a rule rewrites it, a
         person checks), "bridge" (hookbridge carries it at run time), "auto" (a rule
@@ -87,11 +87,12 @@ def finding_at(
     first: int = 1,
 ) -> Finding:
     """A finding at a node, or in the line `first` for what has no place."""
-    cell, line = module.place(getattr(node, "lineno", first))
+    at: int = getattr(node, "lineno", first)
+    cell, line = module.place(at)
     return Finding(
         file=module.file,
         line=line,
-        column=getattr(node, "col_offset", 0) + 1,
+        column=module.column(at, getattr(node, "col_offset", 0)),
         code=code,
         verdict=CODES[code].verdict,
         name=name,

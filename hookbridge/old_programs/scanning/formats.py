@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from hookbridge import __version__
 from hookbridge.insight.report.page import page, table
@@ -71,9 +73,12 @@ def as_sarif(report: Report) -> str:
     """The report as SARIF 2.1.0, for code hosts and editors."""
     results = []
     for f in report.findings:
-        text, level = f"{f.message} Way out: {f.way_out}", _VERDICTS[f.verdict][1]
+        text = f"{f.name}: {f.message} Way out: {f.way_out}"
         region = {"startLine": f.line, "startColumn": f.column}
-        results.append(_result(f.code, level, f"{f.name}: {text}", f.file, region))
+        if f.cell:
+            # The lines of a cell are not those of the file.
+            text, region = f"cell {f.cell}, line {f.line}: {text}", {"startLine": 1}
+        results.append(_result(f.code, _VERDICTS[f.verdict][1], text, f.file, region))
     # A file that could not be read is an error in its first line.
     rules = {name: code.message for name, code in CODES.items()}
     rules["UNREAD"] = "The file could not be read."
@@ -92,7 +97,11 @@ def as_sarif(report: Report) -> str:
             for name in sorted(rules)
         ],
     }
-    run = {"tool": {"driver": driver}, "results": results}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -100,7 +109,9 @@ def as_sarif(report: Report) -> str:
 def _result(
     code: str, level: str, text: str, file: str, region: dict[str, int]
 ) -> dict[str, Any]:
-    place = {"artifactLocation": {"uri": PurePath(file).as_posix()}, "region": region}
+    path = PurePath(file)
+    uri = path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+    place = {"artifactLocation": {"uri": uri}, "region": region}
     locations = [{"physicalLocation": place}]
     found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
     return {**found, "message": {"text": text}}

@@ -11,7 +11,7 @@ from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import as_v1, canonical
-from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
@@ -63,8 +63,7 @@ class Context:
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
         self._changes: list[tuple[int, int, str]] = []
-        self._lines = split_lines(self.text)
-        self._starts = [0, *accumulate(map(len, self._lines))]
+        self._starts = [0, *accumulate(map(len, module.lines))]
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
     def keep_aliases(self) -> None:
@@ -118,7 +117,8 @@ class Context:
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Whether there is a finding with this code at the place of a node."""
-        place = *self.module.place(node.lineno), node.col_offset + 1
+        column = self.module.column(node.lineno, node.col_offset)
+        place = *self.module.place(node.lineno), column
         return any(
             f.code == code and (f.cell, f.line, f.column) == place
             for f in self.findings
@@ -130,8 +130,7 @@ class Context:
         return first, self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        before = self._lines[line - 1].encode()[:column].decode()
-        return self._starts[line - 1] + len(before)
+        return self._starts[line - 1] + self.module.column(line, column) - 1
 
     def code(self, node: ast.AST) -> str:
         """The source of a node."""
@@ -192,7 +191,8 @@ class Context:
         """Puts a comment above the statement of a node, once."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
-        line, start = self._lines[node.lineno - 1], self._starts[node.lineno - 1]
+        at = node.lineno - 1
+        line, start = self.module.lines[at], self._starts[at]
         indent = line[: len(line) - len(line.lstrip())]
         change = start, start, f"{indent}{text}{self._newline}"
         if change not in self._changes:
