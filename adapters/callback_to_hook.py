@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper, expected
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
+from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 
@@ -66,7 +67,7 @@ class CallbackToHook(
         self, callback: Any, *, group: CallbackGroup | None = None, **options: Any
     ) -> None:
         guest = expected("callback", callback)
-        self._group = group or CallbackGroup(SessionConfig(**options))
+        self._group = group or CallbackGroup(HookOptions(**options))
         self.record: Guest = self._group.add(guest)
         self.callback: Any = guest.item
         self.called: Any = self.record.called

@@ -10,7 +10,6 @@ from hookbridge.adapters.guests import kinds, roles, skipped, watchers, written
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.guest_record import (
     Guest,
-    Kind,
     Wrapper,
     record_of,
     records,
@@ -22,11 +21,12 @@ from hookbridge.adapters.multi_worker.end_together import (
 )
 from hookbridge.adapters.parameter_server import deferred_callback as ps
 from hookbridge.adapters.parameter_server import ps_refusals
-from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.arguments import optional_count
+from hookbridge.ground.lifecycle import Kind
 
 
 def as_hooks(
@@ -107,7 +107,7 @@ def as_hooks(
     """
     return hooks_for(
         items,
-        SessionConfig(
+        HookOptions(
             steps_per_epoch=steps_per_epoch,
             epochs=epochs,
             model=model,
@@ -122,7 +122,7 @@ def as_hooks(
     )
 
 
-def hooks_for(items: object, config: SessionConfig) -> list[Any]:
+def hooks_for(items: object, config: HookOptions) -> list[Any]:
     """`as_hooks` with its options as one object; `config.callbacks` is not used."""
     group = CallbackGroup(config)
     group.beside = records(items)

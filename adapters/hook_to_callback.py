@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hookbridge import errors
+from hookbridge.adapters.fit_loop.first_replica import is_spread
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
-from hookbridge.adapters.fit_loop.own_replica import is_spread
 from hookbridge.adapters.graph_fit.function_step_maker import graph_host
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.guests import any_flavour, watchers
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper, expected
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper, expected
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
@@ -22,6 +22,7 @@ from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_step_maker import cluster_host
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import optional_count
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
@@ -117,7 +118,7 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
             check_model(model, self.hook)
             return graph_host
         if ps_refusals.uses_parameter_servers(model):
-            ps_refusals.check_member(model, self.hook)
+            ps_refusals.check_model_and_hook(model, self.hook)
             return cluster_host
         if is_spread(model):
             check_keras(model, self.record.name)

@@ -22,7 +22,7 @@ from hookbridge.ground.protocols import Context, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
 
-class FitGraph(GraphPart):
+class FitGraphPart(GraphPart):
     """What hooks see of an eager model."""
 
     def __init__(self, model: KerasModel) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.fit_loop.fit_graph import FitGraph
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import SessionPart
@@ -23,7 +23,7 @@ _IN_END = (
 )
 
 
-class FitSession(SessionPart):
+class FitSessionPart(SessionPart):
     """Makes live sessions by `make`, and runs what the scaffold of hooks asks for.
 
     Variables of the model keep their values; those that hooks made in `begin` are
@@ -33,7 +33,7 @@ class FitSession(SessionPart):
     current: LiveSession | None = None
 
     def __init__(
-        self, run: HookedRun, graph: FitGraph, make: Callable[[], LiveSession]
+        self, run: HookedRun, graph: FitGraphPart, make: Callable[[], LiveSession]
     ) -> None:
         self._run = run
         self._graph = graph

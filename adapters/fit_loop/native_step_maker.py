@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.batches import as_iterators
-from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
+from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
@@ -26,9 +26,9 @@ from hookbridge.ground.protocols import Arguments
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
     """The host of a run in Keras's loops, or where `installation` puts the run."""
-    graph = FitGraph(run.model)
+    graph = FitGraphPart(run.model)
     maker = NativeStepMaker(run, graph, installation or ModelInstallation(run.model))
-    return LoopHost(graph, FitSession(run, graph, maker.make_session), maker)
+    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
 class NativeStepMaker(StepMaker):
@@ -37,7 +37,7 @@ class NativeStepMaker(StepMaker):
     data_ended: bool = False
 
     def __init__(
-        self, run: HookedRun, graph: FitGraph, installation: StepInstallation
+        self, run: HookedRun, graph: FitGraphPart, installation: StepInstallation
     ) -> None:
         self._run = run
         self._model = run.model

@@ -16,7 +16,7 @@ import tensorflow as tf
 import wrapt
 
 from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
-from hookbridge.adapters.fit_loop.own_replica import is_first
+from hookbridge.adapters.fit_loop.first_replica import is_first
 from hookbridge.adapters.live_session.live_variables import tf_variable
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel

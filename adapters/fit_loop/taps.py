@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import own_replica
+from hookbridge.adapters.fit_loop import first_replica
 from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
@@ -71,7 +71,7 @@ class StepTap:
         with (
             self._source.tapped(self),
             self._spies.installed(self._names.is_eager),
-            own_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
+            first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
         ):
             self._is_tracing = True
             try:
@@ -93,7 +93,7 @@ class StepTap:
         else:
             tensors.update(batch_tensors(self._source.method, args))
         replica = context.replica_id_in_sync_group if context else 0
-        if own_replica.is_first(self._source.model, replica):
+        if first_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
         if not (self._keys or self._names_to_try) or not self._is_tracing:
             return outputs
@@ -124,7 +124,7 @@ class StepTap:
         """The loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
-        if own_replica.is_spread(self._source.model):
+        if first_replica.is_spread(self._source.model):
             # A sum would need all processes, and some may not fetch the loss.
             return loss * tf.cast(context.num_replicas_in_sync, loss.dtype)
         return context.all_reduce("SUM", loss)
@@ -140,7 +140,7 @@ class StepTap:
         read = getattr(model, "get_metrics_result", None)
         asks = bool(self._keys or self._names_to_try)
         # A sum would need all processes, and some may not fetch the metric.
-        if read is None or not asks or own_replica.is_spread(model):
+        if read is None or not asks or first_replica.is_spread(model):
             return {}
         results = context.merge_call(lambda _: read())
         return {k: v for k, v in results.items() if k in loop_keys and k != "loss"}

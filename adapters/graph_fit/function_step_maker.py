@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from hookbridge.adapters.graph_fit.functions import LoopFunction
 from hookbridge.adapters.graph_fit.graph_names import learning_rate
-from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
-from hookbridge.adapters.graph_fit.keras_session import GraphSession, KerasSession
+from hookbridge.adapters.graph_fit.keras_graph import KerasGraphPart
+from hookbridge.adapters.graph_fit.keras_session import KerasSession, KerasSessionPart
 from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
@@ -21,8 +21,8 @@ from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 
 def graph_host(run: HookedRun) -> LoopHost:
     """The host of a run in Keras's loops of a v1 graph; hooks get Keras's session."""
-    graph = KerasGraph(run)
-    session = GraphSession(run, graph)
+    graph = KerasGraphPart(run)
+    session = KerasSessionPart(run, graph)
     return LoopHost(graph, session, FunctionStepMaker(run, graph, session))
 
 
@@ -32,7 +32,7 @@ class FunctionStepMaker(StepMaker):
     data_ended: bool = False
 
     def __init__(
-        self, run: HookedRun, graph: KerasGraph, session: GraphSession
+        self, run: HookedRun, graph: KerasGraphPart, session: KerasSessionPart
     ) -> None:
         self._run = run
         self._model = run.model

@@ -25,7 +25,7 @@ from hookbridge.ground.protocols import Session
 v1 = tf.compat.v1
 
 
-class KerasGraph(GraphPart):
+class KerasGraphPart(GraphPart):
     """The graph of a model that Keras trains by session runs."""
 
     def __init__(self, run: HookedRun) -> None:

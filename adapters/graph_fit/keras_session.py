@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.graph_fit.keras_graph import KerasGraph
+from hookbridge.adapters.graph_fit.keras_graph import KerasGraphPart
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import SessionPart
 from hookbridge.adapters.hooked_loop.monitored import scaffold_of
@@ -76,12 +76,12 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Leaves the session to Keras."""
 
 
-class GraphSession(SessionPart):
+class KerasSessionPart(SessionPart):
     """Keras's session; a recovery goes on with it."""
 
     current: KerasSession | None = None  # from Keras's first call of its function on
 
-    def __init__(self, run: HookedRun, graph: KerasGraph) -> None:
+    def __init__(self, run: HookedRun, graph: KerasGraphPart) -> None:
         self._run = run
         self._graph = graph
         self._is_prepared = False

@@ -20,7 +20,7 @@ _DEPTH = 3
 
 
 def may_fetch_loss(hook: Hook) -> bool:
-    if _is_stock(type(hook)):
+    if _is_of_tensorflow(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")
 
@@ -30,7 +30,7 @@ def tensor_names(hook: Hook) -> frozenset[str]:
     return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
 
 
-def _is_stock(cls: type) -> bool:
+def _is_of_tensorflow(cls: type) -> bool:
     return cls.__module__.startswith(("tensorflow.", "tensorflow_estimator."))
 
 
@@ -38,7 +38,7 @@ def _texts(hook: Hook) -> Iterator[str]:
     for value in vars(hook).values() if hasattr(hook, "__dict__") else ():
         yield from _in_value(value, _DEPTH)
     for cls in type(hook).__mro__:
-        if cls is not object and not _is_stock(cls):
+        if cls is not object and not _is_of_tensorflow(cls):
             for value in vars(cls).values():
                 yield from _in_value(value, _DEPTH)
 

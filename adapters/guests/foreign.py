@@ -7,7 +7,8 @@ from typing import ClassVar
 import wrapt
 
 from hookbridge import errors
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.lifecycle.overrides import wants_batches
 from hookbridge.ground.protocols import KerasModel
 
@@ -35,7 +36,7 @@ class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg
         return self._self_record
 
     def set_model(self, model: KerasModel | None) -> None:
-        reason = _REFUSED.get(self.record.stock)
+        reason = _REFUSED.get(self.record.keras_class)
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(
                 f"`{self.record.name}` of Keras 3 cannot run in a `fit` of Keras 2: "

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from hookbridge import errors
 from hookbridge.adapters.guests import fetched, kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.lifecycle import Kind
 
-Kind = Literal["hook", "callback"]
 _ANY: dict[Kind, str] = {
     "hook": "a `tf.compat.v1.train.SessionRunHook` instance",
     "callback": "an instance of a Keras callback",
@@ -29,7 +29,7 @@ class Guest:
     name: str
     # Which Keras a callback was written for; None for a hook and for every Keras.
     flavour: kinds.Flavour | None
-    stock: str  # the Keras callback class that it is or derives from, or ""
+    keras_class: str  # the Keras callback class that it is or derives from, or ""
     # The object whose methods a session calls: `item`, unless that is a `TensorBoard`
     # of `tf.compat.v1.keras`.
     called: Any
@@ -61,12 +61,12 @@ class Guest:
     @property
     def monitor(self) -> str | None:
         """The entry of `logs` that a Keras callback cannot work without, or None."""
-        if self.stock == LOSS_ONLY:
+        if self.keras_class == LOSS_ONLY:
             return "loss"
         monitor = getattr(self.item, "monitor", None)
-        if not isinstance(monitor, str) or not self.stock:
+        if not isinstance(monitor, str) or not self.keras_class:
             return None
-        if self.stock == "ModelCheckpoint" and not self.item.save_best_only:
+        if self.keras_class == "ModelCheckpoint" and not self.item.save_best_only:
             return None  # Keras does not use its `monitor` then
         return monitor
 
@@ -75,7 +75,7 @@ class Guest:
         """Whether a stock or ready-made callback saves the whole Keras model."""
         if isinstance(self.item, paths.WritesFolders):
             return self.item.saves_whole_model
-        return self.stock in paths.SAVE_MODELS and not getattr(
+        return self.keras_class in paths.SAVE_MODELS and not getattr(
             self.item, "save_weights_only", False
         )
 
@@ -84,7 +84,7 @@ class Guest:
         """The paths that a stock guest will write: `(path, is a directory)`."""
         if self.kind == "hook":
             return paths.written_by_hook(self.item)
-        return paths.written_by_callback(self.item, self.stock)
+        return paths.written_by_callback(self.item, self.keras_class)
 
     @property
     def saves_checkpoints(self) -> bool:

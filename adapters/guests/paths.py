@@ -35,16 +35,16 @@ class WritesFolders(Protocol):
     def written_folders(self) -> list[str]: ...
 
 
-def written_by_callback(callback: Callback, stock: str) -> list[tuple[str, bool]]:
+def written_by_callback(callback: Callback, keras_class: str) -> list[tuple[str, bool]]:
     """The paths that a callback will write: `(path, is a directory)`.
 
     Those of a stock class, or of a ready-made callback, which tells them.
     """
     if isinstance(callback, WritesFolders):
         return [(folder, True) for folder in callback.written_folders()]
-    if stock not in _WRITERS:
+    if keras_class not in _WRITERS:
         return []
-    attribute, is_folder = _WRITERS[stock]
+    attribute, is_folder = _WRITERS[keras_class]
     return [(str(getattr(callback, attribute)), is_folder)]
 
 

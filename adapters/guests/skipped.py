@@ -7,7 +7,8 @@ from typing import ClassVar
 import tensorflow as tf
 
 from hookbridge.adapters.guests import any_flavour, roles
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import KerasModel
 
 

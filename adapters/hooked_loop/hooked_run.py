@@ -42,9 +42,11 @@ class HookedRun:
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
         self._monitored: Any = None
-        self._members: list[Any] = []  # the hooks as `MonitoredSession` has them
+        self._monitored_hooks: list[
+            Any
+        ] = []  # the hooks as `MonitoredSession` has them
         self._ended = 0
-        self._others: list[Any] = []
+        self._waited_for: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)
         self.host: LoopHost = make_host(self)
 
@@ -72,7 +74,7 @@ class HookedRun:
         self.hooks.append(hook)
         if states is not None:
             self.states.append(states)
-        self.host.step_maker.add_member(max_lag)
+        self.host.step_maker.add_callback(max_lag)
         return hook
 
     @property
@@ -146,10 +148,12 @@ class HookedRun:
             try:
                 outputs = self.host.step_maker.run(self._monitored)
             except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
-                named = with_hook(e, self._members, self.host.session_part.current)
+                named = with_hook(
+                    e, self._monitored_hooks, self.host.session_part.current
+                )
                 raise named from (None if named is e else e)
             except RuntimeError as e:
-                check_clash(e, self._members)
+                check_clash(e, self._monitored_hooks)
                 raise
             return outputs, bool(self._monitored.should_stop())
 
@@ -183,9 +187,9 @@ class HookedRun:
             refusals.check_start(guest, global_step)
         try:
             with graph.hooks_run():
-                self._members = maker.members(self.hooks)
+                self._monitored_hooks = maker.monitored_hooks(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
-                    session_creator=session, hooks=self._members
+                    session_creator=session, hooks=self._monitored_hooks
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
@@ -205,14 +209,14 @@ class HookedRun:
 
     def wait_for(self, member: Any) -> None:
         """The run stays open until `note_ended` is called with this member too."""
-        self._others.append(member)
+        self._waited_for.append(member)
 
     def note_ended(self, member: Any) -> None:
         """A hook or another member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
         self._ended += 1
-        if self._ended == len(self.hooks) + len(self._others):
+        if self._ended == len(self.hooks) + len(self._waited_for):
             self._close()
 
     def _close(self) -> None:

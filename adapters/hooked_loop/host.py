@@ -85,10 +85,10 @@ class StepMaker(abc.ABC):
         """The hook that this process calls for a guest."""
         return guest.item
 
-    def add_member(self, max_lag: int | None) -> None:  # noqa: B027
+    def add_callback(self, max_lag: int | None) -> None:  # noqa: B027
         """A callback takes part; it wants its events at most `max_lag` steps late."""
 
-    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+    def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
         """The hooks as `MonitoredSession` gets them."""
         return [HookWithoutEnd(hook) for hook in hooks]
 

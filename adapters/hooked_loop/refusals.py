@@ -73,7 +73,8 @@ def check_backend(hook: Hook, flavours: Sequence[Any]) -> None:
             f"`{kinds.name_of(hook)}` cannot run in `Model.fit`: Keras computes with "
             f"`{next(iter(backends))}` here, and hooks see the graph of a TensorFlow "
             "step. Instead, set `KERAS_BACKEND=tensorflow`, which is the default, or "
-            f"make the model with {compat.keras_2()}. Callbacks run as they are.",
+            f"make the model with {compat.keras_2_advice()}. Callbacks run as they "
+            "are.",
             see="hook in fit",
         )
 

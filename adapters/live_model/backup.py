@@ -26,7 +26,8 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     return frozenset(
         str(guest.item._weights_path)
         for guest in callbacks
-        if guest.stock == "BackupAndRestore" and hasattr(guest.item, "_weights_path")
+        if guest.keras_class == "BackupAndRestore"
+        and hasattr(guest.item, "_weights_path")
     )
 
 

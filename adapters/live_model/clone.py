@@ -40,7 +40,7 @@ def check(model: KerasModel) -> None:
             f"{type(model).__name__}`). A Keras 3 model is not whole in the graph of a "
             "session loop: no step runs what its layers update beside the trained "
             "weights (moving averages of BatchNormalization). Build it with "
-            f"{compat.keras_2()}; Keras 3 callbacks work with it.",
+            f"{compat.keras_2_advice()}; Keras 3 callbacks work with it.",
             see="model in a session",
         )
 

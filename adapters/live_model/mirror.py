@@ -21,12 +21,12 @@ def eager_variable(value: object, name: str, dtype: Any = None) -> Any:
     return variable
 
 
-class Mirror(watched.Keeper):
+class Mirror(watched.UseListener):
     """An eager variable and the variable of a graph whose value it has.
 
     The memory of its value tells whether somebody has assigned to it: this object holds
     the value that it has set, and TensorFlow never changes a value in place while
-    somebody else holds it. Its `owner`, the `Mirrors`, is asked as a `Keeper` is.
+    somebody else holds it. Its `owner`, the `Mirrors`, is asked as a `UseListener` is.
     """
 
     def __init__(self, variable: Any, eager: Any, owner: Any) -> None:
@@ -46,11 +46,11 @@ class Mirror(watched.Keeper):
             self.is_empty = True
 
     def about_to_use(self) -> None:
-        """See `Keeper`."""
+        """See `UseListener`."""
         self._owner.about_to_use(self)
 
     def give_away(self) -> Any:
-        """See `Keeper`."""
+        """See `UseListener`."""
         return self._owner.give_away(self)
 
     @property

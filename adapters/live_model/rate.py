@@ -57,7 +57,7 @@ class OverriddenRates(dict[Any, Any]):
         self._stop_last = weakref.WeakMethod(stop)
 
 
-class LiveRate(watched.Keeper):
+class LiveRate(watched.UseListener):
     """One learning rate of a session, read as the next step will use it.
 
     A variable is assigned in the session; a constant or placeholder is overridden by a

@@ -18,7 +18,7 @@ from hookbridge.ground.patching import InstanceMethods
 _KEEPER = "_hookbridge_keeper"
 
 
-class Keeper:
+class UseListener:
     """The object that is told of each use of a variable, and may supply its value.
 
     The variable does not keep its keeper alive: it may outlive the session.
@@ -32,7 +32,7 @@ class Keeper:
         return None
 
 
-_NOBODY = Keeper()
+_NOBODY = UseListener()
 
 
 def inner(variable: Any) -> Any:
@@ -41,7 +41,7 @@ def inner(variable: Any) -> Any:
     return variable if result is None else result
 
 
-def watch(variable: Any, keeper: Keeper) -> bool:
+def watch(variable: Any, keeper: UseListener) -> bool:
     """Tells a keeper before each use of an eager variable; False if it cannot be.
 
     Only the variable's class is changed, since Keras's layers hold the object too: each
@@ -58,7 +58,7 @@ def watch(variable: Any, keeper: Keeper) -> bool:
     return True
 
 
-def _keeper_of(variable: Any) -> Keeper:
+def _listener_of(variable: Any) -> UseListener:
     return variable.__dict__[_KEEPER]() or _NOBODY
 
 
@@ -68,14 +68,14 @@ def _types() -> tuple[type, type]:
     plain: Any = compat.private("ResourceVariable")
 
     def get(self: Any) -> Any:
-        _keeper_of(self).about_to_use()
+        _listener_of(self).about_to_use()
         return compat.variable_handle(self)
 
     def put(self: Any, handle: Any) -> None:
         self.__dict__["_handle"] = handle
 
     def numpy(self: Any) -> Any:
-        array = _keeper_of(self).give_away()
+        array = _listener_of(self).give_away()
         return plain.numpy(self) if array is None else array
 
     members = {"_handle": property(get, put), "numpy": numpy}

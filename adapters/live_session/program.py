@@ -15,12 +15,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.closure import Closure
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
     compiled,
 )
+from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -44,8 +44,8 @@ class SessionProgram:
             f for f in fetched if not isinstance(f, tf.Operation)
         ]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
-        closure = Closure(graph, roots, self.fed)
-        self.closure: Closure = closure
+        closure = NeededOps(graph, roots, self.fed)
+        self.closure: NeededOps = closure
         outputs = dict.fromkeys(
             [*(t.name for t in self.tensors), *(op.name for op in roots)]
         )

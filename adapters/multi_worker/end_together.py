@@ -8,7 +8,7 @@ import itertools
 import weakref
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.own_replica import is_spread
+from hookbridge.adapters.fit_loop.first_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
@@ -110,6 +110,6 @@ def check_keras(model: KerasModel, name: str) -> None:
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "
-            f"the model with {compat.keras_2()}.",
+            f"the model with {compat.keras_2_advice()}.",
             see="several workers",
         )

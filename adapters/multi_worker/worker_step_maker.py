@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
+from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.native_step_maker import NativeStepMaker
 from hookbridge.adapters.fit_loop.step_function import StepFunction
@@ -25,14 +25,14 @@ from hookbridge.ground.protocols import Arguments, Hook
 
 def worker_host(run: HookedRun) -> LoopHost:
     """The host of a run in one of several processes."""
-    graph = FitGraph(run.model)
+    graph = FitGraphPart(run.model)
     fit = NativeStepMaker(run, graph, ModelInstallation(run.model))
     maker = WorkerStepMaker(run, fit)
 
     def make_session() -> LiveSession:
         return graph.make_session(maker.run_step, fit.function.functions)
 
-    return LoopHost(graph, FitSession(run, graph, make_session), maker)
+    return LoopHost(graph, FitSessionPart(run, graph, make_session), maker)
 
 
 class WorkerStepMaker(StepMaker):
@@ -66,9 +66,9 @@ class WorkerStepMaker(StepMaker):
             return SkippedHook(guest, "chief")
         return guest.item
 
-    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+    def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
         later = LaterStop(lambda: self._run.mode == "train", self._run.stop)
-        return [*super().members(hooks), later]
+        return [*super().monitored_hooks(hooks), later]
 
     @property
     def is_without_hooks(self) -> bool:  # type: ignore[override]

@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.fit_graph import FitGraph
-from hookbridge.adapters.fit_loop.fit_session import FitSession
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
+from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -49,19 +49,19 @@ from hookbridge.ground.protocols import Arguments, Hook
 
 def cluster_host(run: HookedRun) -> LoopHost:
     """The host of a run whose steps are scheduled on remote workers."""
-    graph = FitGraph(run.model)
+    graph = FitGraphPart(run.model)
     maker = ClusterStepMaker(run, graph)
-    return LoopHost(graph, FitSession(run, graph, maker.make_session), maker)
+    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
 class ClusterStepMaker(StepMaker):
     """Makes the steps of one `fit` on remote workers, and delivers their events."""
 
-    def __init__(self, run: HookedRun, graph: FitGraph) -> None:
+    def __init__(self, run: HookedRun, graph: FitGraphPart) -> None:
         model = run.model
         self._run = run
         self._model = model
-        self._members = 0
+        self._callbacks = 0
         self._has_outputs = False
         self._graph = graph
         self.events: EventQueue = EventQueue(
@@ -85,17 +85,17 @@ class ClusterStepMaker(StepMaker):
     def _load(self, value: StepValue) -> dict[str, Any] | None:
         return self._scheduler.load(value)
 
-    def add_member(self, max_lag: int | None) -> None:
-        self._members += 1
+    def add_callback(self, max_lag: int | None) -> None:
+        self._callbacks += 1
         self.events.limit_lag(max_lag)
 
-    def member_ended(self) -> None:
+    def callback_ended(self) -> None:
         """A callback had its `on_train_end`; the last one ends a run without hooks."""
-        self._members -= 1
-        if self._members == 0 and not self._run.hooks:
+        self._callbacks -= 1
+        if self._callbacks == 0 and not self._run.hooks:
             self._run.leave()
 
-    def members(self, hooks: Sequence[Hook]) -> list[Hook]:
+    def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
         return [
             *(ShieldedHook(hook, self._note_lost) for hook in hooks),
             LaterStop(lambda: self._scheduler.ahead, self._ask_stop),

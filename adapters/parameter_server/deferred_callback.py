@@ -25,7 +25,7 @@ def is_batch_level(guest: Guest) -> bool:
     # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
-        return guest.stock == LOSS_ONLY
+        return guest.keras_class == LOSS_ONLY
     return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
 
 
@@ -53,11 +53,11 @@ class DeferredCallback(ForeignCallback):
     def set_model(self, model: KerasModel | None) -> None:
         """Called by Keras before it asks which callbacks take logs as tensors."""
         if model is not None and ps_refusals.uses_parameter_servers(model):
-            ps_refusals.check_member(model, self.guest)
+            ps_refusals.check_model_and_hook(model, self.guest)
             run = HookedRun.join(model, cluster_host)
             maker = run.host.step_maker
             assert isinstance(maker, ClusterStepMaker)
-            maker.add_member(self._self_max_lag)
+            maker.add_callback(self._self_max_lag)
             self._self_run, self._self_maker = run, maker
         super().set_model(model)
 
@@ -112,4 +112,4 @@ class DeferredCallback(ForeignCallback):
     def _leave(self) -> None:
         maker, self._self_run, self._self_maker = self._self_maker, None, None
         if maker is not None:
-            maker.member_ended()
+            maker.callback_ended()

@@ -28,7 +28,7 @@ _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 def _keras_3() -> str:
     return (
         "Keras 3 cannot train under `ParameterServerStrategy`. Make the model with "
-        f"{compat.keras_2()}. Import it before `hb.as_callbacks` is called."
+        f"{compat.keras_2_advice()}. Import it before `hb.as_callbacks` is called."
     )
 
 
@@ -52,7 +52,7 @@ def check_keras() -> None:
         raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 
-def check_member(model: KerasModel, guest: object) -> None:
+def check_model_and_hook(model: KerasModel, guest: object) -> None:
     """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.fit_graph import FitGraph
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
@@ -44,7 +44,9 @@ class Scheduler:
       events: the events that wait for the values of a step.
     """
 
-    def __init__(self, model: KerasModel, graph: FitGraph, events: EventQueue) -> None:
+    def __init__(
+        self, model: KerasModel, graph: FitGraphPart, events: EventQueue
+    ) -> None:
         self._graph = graph
         self._events = events
         self._step: ScheduledStep

@@ -17,7 +17,7 @@ from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
-from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.ground import compat
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
@@ -39,7 +39,7 @@ class CallbackRun:
     # Whether it may run within a training, with callbacks of that training.
     borrows = False
 
-    def __init__(self, config: SessionConfig, graph: Graph) -> None:
+    def __init__(self, config: HookOptions, graph: Graph) -> None:
         self._borrowed: list[BorrowedCallback] = []
         self._lenders: list[CallbackRun] = []  # the trainings that these belong to
         self._keepers: dict[Any, None] = {}  # keep the state of the callbacks

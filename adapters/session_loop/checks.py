@@ -13,7 +13,7 @@ from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
-from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground import extras
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import overrides
@@ -51,7 +51,7 @@ def _refuse(
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists."""
-    callback, name = guest.item, guest.stock
+    callback, name = guest.item, guest.keras_class
     if name in NEVER:
         raise _refuse(guest, *NEVER[name])
     if name == "TensorBoard":
@@ -67,7 +67,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             "(`model=` is not given)",
             (
                 "construct it with `save_weights_only=True`"
-                if guest.stock
+                if guest.keras_class
                 else "give it the `model_fn` and a `serving_input_fn`"
             )
             + ", or give the tf.keras or tf_keras model of the graph as "
@@ -135,9 +135,7 @@ def needs_epochs_only(guest: Guest) -> bool:
     return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in others)
 
 
-def epochs_undefined(
-    guest: Guest, config: SessionConfig
-) -> errors.EpochsUndefinedError:
+def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
     """The error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
         f"`{guest.name}` acts by epoch, and a session loop has none of "
@@ -148,7 +146,7 @@ def epochs_undefined(
 
 def check_training(
     guest: Guest,
-    config: SessionConfig,
+    config: HookOptions,
     *,
     produced: monitors.Produced,
     rates: Sequence[LearningRate],
@@ -166,12 +164,12 @@ def check_training(
             "give the model a `get_config()` from which `from_config` makes it anew"
             + (
                 ", or construct the callback with `save_weights_only=True`"
-                if guest.stock
+                if guest.keras_class
                 else ""
             ),
             see="model in a session",
         )
-    if guest.stock in _RATE_SETTERS:
+    if guest.keras_class in _RATE_SETTERS:
         _check_rate(guest, rates)
 
 

@@ -11,8 +11,8 @@ from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placehol
 from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -23,7 +23,7 @@ class EvaluationRun(CallbackRun):
     borrows = True
 
     def __init__(
-        self, config: SessionConfig, graph: Graph, counter: Any, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         self._counter = counter
@@ -102,7 +102,7 @@ class PredictionRun(CallbackRun):
 
     borrows = True
 
-    def __init__(self, config: SessionConfig, graph: Graph, counter: Any) -> None:
+    def __init__(self, config: HookOptions, graph: Graph, counter: Any) -> None:
         super().__init__(config, graph)
         self._counter = counter
         self.make_model([], [], None)

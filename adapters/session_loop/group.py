@@ -13,8 +13,8 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, PredictionRun
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.training import TrainRun
 from hookbridge.adapters.session_loop.validations import as_validation
 from hookbridge.ground.protocols import Graph
@@ -26,8 +26,8 @@ class CallbackGroup:
     The same hooks may serve several `train` calls, with `evaluate` in between.
     """
 
-    def __init__(self, config: SessionConfig) -> None:
-        self.config: SessionConfig = config
+    def __init__(self, config: HookOptions) -> None:
+        self.config: HookOptions = config
         self.beside: list[Guest] = []  # the guests of the list, in order
         self.run: CallbackRun | None = None
         self._skipped: set[str] = set()

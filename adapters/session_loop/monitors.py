@@ -10,7 +10,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
-from hookbridge.adapters.session_loop.config import SessionConfig
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.overrides import overrides
 from hookbridge.ground.nearest_names import nearest
@@ -34,7 +34,7 @@ def monitored(callbacks: Iterable[Guest]) -> list[str]:
     return [n for n in names if isinstance(n, str) and not n.startswith("val_")]
 
 
-def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> None:
+def check_monitor(guest: Guest, config: HookOptions, produced: Produced) -> None:
     """Refuses a callback that monitors what the loop does not produce."""
     monitor = guest.monitor
     if monitor is None or _may_be_added(guest, monitor, config):
@@ -52,7 +52,7 @@ def check_monitor(guest: Guest, config: SessionConfig, produced: Produced) -> No
         _refuse(config, unknown_metric(guest, monitor, names, produced.validates))
 
 
-def _refuse(config: SessionConfig, error: errors.UnknownMetricError) -> None:
+def _refuse(config: HookOptions, error: errors.UnknownMetricError) -> None:
     """Raises the error, or warns if the user has chosen that."""
     if config.missing_metric == "refuse":
         raise error
@@ -60,7 +60,7 @@ def _refuse(config: SessionConfig, error: errors.UnknownMetricError) -> None:
 
 
 def _never_validated(
-    guest: Guest, monitor: str, config: SessionConfig
+    guest: Guest, monitor: str, config: HookOptions
 ) -> errors.UnknownMetricError:
     """The error for a monitor of a validation that no epoch ends with."""
     return errors.UnknownMetricError(
@@ -73,16 +73,16 @@ def _never_validated(
     )
 
 
-def _may_be_added(guest: Guest, monitor: str, config: SessionConfig) -> bool:
+def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    event = "on_train_batch_end" if guest.stock == LOSS_ONLY else "on_epoch_end"
+    event = "on_train_batch_end" if guest.keras_class == LOSS_ONLY else "on_epoch_end"
     for other in config.callbacks:
         if other is guest:
             return False
         is_users = not kinds.is_of_keras(type(other.item))
-        if (is_users or other.stock == "LambdaCallback") and overrides(
+        if (is_users or other.keras_class == "LambdaCallback") and overrides(
             other.called, event
         ):
             return True
@@ -101,7 +101,7 @@ def unknown_metric(
         way_out = f'Return "{bare}" from `validation=`'
     else:
         way_out = "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
-    if guest.stock != LOSS_ONLY:
+    if guest.keras_class != LOSS_ONLY:
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '
@@ -116,7 +116,7 @@ def unknown_metric(
 class ValueCheck:
     """Tells once which metrics of a training had no value in its first epoch."""
 
-    def __init__(self, config: SessionConfig, metrics: Sequence[str]) -> None:
+    def __init__(self, config: HookOptions, metrics: Sequence[str]) -> None:
         self._config = config
         self._metrics = metrics
         self._start = 0  # the step at which the session began
@@ -137,7 +137,7 @@ class ValueCheck:
 
 
 def _say_missing(
-    config: SessionConfig, missing: Sequence[str], present: Sequence[str]
+    config: HookOptions, missing: Sequence[str], present: Sequence[str]
 ) -> None:
     """Says which entries of `logs` had no value in the first epoch."""
     for key in missing:
@@ -173,7 +173,7 @@ def check_rates(rates: Mapping[str, bool]) -> None:
             )
 
 
-def warn_without_loss(config: SessionConfig) -> None:
+def warn_without_loss(config: HookOptions) -> None:
     """Warns that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):
         logging.warning(
@@ -185,7 +185,7 @@ def warn_without_loss(config: SessionConfig) -> None:
 
 
 def check_val_monitors(
-    config: SessionConfig, training: Sequence[str], metrics: Sequence[str]
+    config: HookOptions, training: Sequence[str], metrics: Sequence[str]
 ) -> None:
     """Refuses a `val_*` monitor that a validation has not made."""
     produced = Produced(training, validates=True, val_metrics=metrics)
@@ -193,6 +193,6 @@ def check_val_monitors(
         check_monitor(guest, config, produced)
 
 
-def val_monitors(config: SessionConfig) -> list[Guest]:
+def val_monitors(config: HookOptions) -> list[Guest]:
     """The callbacks that monitor what a validation makes."""
     return [g for g in config.callbacks if (g.monitor or "").startswith("val_")]

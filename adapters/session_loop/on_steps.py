@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import wrapt
 
-from hookbridge.adapters.guests.guest_record import Guest, Kind, Wrapper
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper
 from hookbridge.adapters.session_graph.steps import steps_of
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import RunContext, RunValues
 
 

@@ -19,8 +19,8 @@ from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.config import SessionConfig
 from hookbridge.adapters.session_loop.fed_rates import FedRates
+from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.training_stop import TrainingStop
@@ -53,7 +53,7 @@ class TrainRun(CallbackRun):
     """
 
     def __init__(
-        self, config: SessionConfig, graph: Graph, counter: Any, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: Any, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         sources = log_sources.find_sources(

@@ -15,8 +15,8 @@ _Values = dict[int, dict[str, str]]  # by place, then by name
 class Level(NamedTuple):
     """Keys of the callbacks and states of a class: equal ones belong together."""
 
-    ours: _Keys
-    theirs: _Keys
+    callbacks: _Keys
+    states: _Keys
 
 
 class Matches(NamedTuple):
@@ -110,20 +110,20 @@ def _names(values: _Values) -> set[str]:
     return {name for each in values.values() for name in each}
 
 
-def _with_equal_values(ours: _Values, theirs: _Values, names: set[str]) -> set[str]:
+def _with_equal_values(callbacks: _Values, states: _Values, names: set[str]) -> set[str]:
     """The names of values that some callback and some state have in common."""
     equal = set()
     for name in names:
-        of_callbacks = {each.get(name) for each in ours.values()}
-        of_states = {each.get(name) for each in theirs.values()}
+        of_callbacks = {each.get(name) for each in callbacks.values()}
+        of_states = {each.get(name) for each in states.values()}
         if of_callbacks & of_states:
             equal.add(name)
     return equal
 
 
-def _by_values(ours: _Values, theirs: _Values, names: set[str]) -> Level:
+def _by_values(callbacks: _Values, states: _Values, names: set[str]) -> Level:
     """They are told apart by the values of these names."""
-    return Level(_joined(ours, names), _joined(theirs, names))
+    return Level(_joined(callbacks, names), _joined(states, names))
 
 
 def _joined(values: _Values, names: set[str]) -> _Keys:
@@ -137,8 +137,8 @@ def _joined(values: _Values, names: set[str]) -> _Keys:
 def _pair(level: Level, pairs: dict[int, int]) -> None:
     """Adds the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
-    states = _places({n: key for n, key in level.theirs.items() if n not in used})
-    callbacks = _places({n: key for n, key in level.ours.items() if n not in pairs})
+    states = _places({n: key for n, key in level.states.items() if n not in used})
+    callbacks = _places({n: key for n, key in level.callbacks.items() if n not in pairs})
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):
             pairs.update(zip(places, states[key], strict=True))

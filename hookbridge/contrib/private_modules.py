@@ -149,7 +149,7 @@ def _estimator_export() -> Any:
     return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 
-def keras2() -> str:
+def keras2_package() -> str:
     """The package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
     is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
@@ -161,7 +161,7 @@ def _find_in_keras(dotted: str) -> Any:
 
     TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
     """
-    package, rest = keras2(), dotted[len(PYTHON_KERAS) :]
+    package, rest = keras2_package(), dotted[len(PYTHON_KERAS) :]
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # `tf.keras` is Keras 3
     modules = []

@@ -13,7 +13,7 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel
 
 if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.config import SessionConfig
+    from hookbridge.adapters.session_loop.options import HookOptions
 
 # The function that the package's model_fn calls to build the model of its graph.
 BUILDER = "_clone_and_build_model"
@@ -82,7 +82,7 @@ def model_to_estimator(
 
     from hookbridge.adapters.guests import kinds
     from hookbridge.adapters.live_model import clone
-    from hookbridge.adapters.session_loop.config import SessionConfig
+    from hookbridge.adapters.session_loop.options import HookOptions
     from hookbridge.estimator import revive
 
     revive.namespaces()
@@ -95,7 +95,7 @@ def model_to_estimator(
     guests_of_model = _GuestsOfModel(
         kinds.flatten(callbacks),
         kinds.flatten(hooks),
-        SessionConfig(
+        HookOptions(
             logs=logs,
             steps_per_epoch=steps_per_epoch,
             epochs=epochs,
@@ -123,7 +123,7 @@ class _GuestsOfModel:
     """The callbacks and hooks of one Estimator, and what `as_hooks` needs for them."""
 
     def __init__(
-        self, everywhere: list[Any], training: list[Any], config: SessionConfig
+        self, everywhere: list[Any], training: list[Any], config: HookOptions
     ) -> None:
         self._everywhere = everywhere
         self._training = training

@@ -63,7 +63,7 @@ class GuestReport(NamedTuple):
     """
 
     name: str
-    kind: lifecycle.Guest
+    kind: lifecycle.Kind
     verdict: Verdict
     reason: str
     events: tuple[EventReport, ...]
@@ -183,7 +183,7 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
 
 def _lost_at_restart(guest: Guest) -> str:
     """What a restart loses of what a guest wrote; empty if nothing is known."""
-    if guest.stock != "CSVLogger" or guest.item.append:
+    if guest.keras_class != "CSVLogger" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 
@@ -212,7 +212,7 @@ def _events(
     return rows
 
 
-def _cost(kind: lifecycle.Guest, host: Host, events: list[str]) -> str:
+def _cost(kind: lifecycle.Kind, host: Host, events: list[str]) -> str:
     """What a guest adds to each step, by the events that it gets."""
     by_batch = any("batch" in event for event in events)
     by_run = "before_run" in events or "after_run" in events

@@ -59,7 +59,7 @@ def assert_conforms(
     log: EventLog,
     name: str,
     *,
-    guest: lifecycle.Guest,
+    guest: lifecycle.Kind,
     host: lifecycle.Host,
     **facts: Any,
 ) -> None:

@@ -35,7 +35,7 @@ def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
     """
     (guest,) = kinds.flatten([guest])
     unspy(guest)
-    kind: lifecycle.Guest = "hook" if kinds.is_hook(guest) else "callback"
+    kind: lifecycle.Kind = "hook" if kinds.is_hook(guest) else "callback"
     name = name or kinds.name_of(guest)
     methods = InstanceMethods(
         guest,
@@ -67,7 +67,7 @@ def unspy(guest: object) -> Any:
 def _recording(
     method: Callable[..., Any],
     event: str,
-    kind: lifecycle.Guest,
+    kind: lifecycle.Kind,
     log: EventLog,
     name: str,
 ) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookbridge.ground import lifecycle
-from hookbridge.ground.lifecycle import Guest
+from hookbridge.ground.lifecycle import Kind
 from hookbridge.jobs.demo.demo_story import complaints
 
 ONE_TENSORFLOW = True
@@ -55,7 +55,7 @@ LATE = numbered("on_epoch", lambda epoch: epoch + 4)
     ],
 )
 def test_a_story_where_it_may_differ(
-    kind: Guest, events: Events, options: dict[str, bool]
+    kind: Kind, events: Events, options: dict[str, bool]
 ) -> None:
     whole = HOOK if kind == "hook" else CALLBACK
     assert complaints(kind, whole, EVENTS[kind]) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from hookbridge.ground.lifecycle import EVENTS, Ending, Guest, expected_events
+from hookbridge.ground.lifecycle import EVENTS, Ending, Kind, expected_events
 
 
 def event_map_markdown() -> str:
@@ -36,7 +36,7 @@ def endings_markdown() -> str:
     ]
     for ending, text in _ENDINGS.items():
         cells = []
-        for guest in get_args(Guest):
+        for guest in get_args(Kind):
             events = [
                 d.event
                 for d in expected_events(

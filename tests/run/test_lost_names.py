@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from hookbridge.cli import main
-from hookbridge.contrib.private_modules import keras2
+from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.old_programs.names.removed import removed
 from hookbridge.old_programs.run import lost_names, lost_pictures
 from hookbridge.old_programs.scanning.scan import scan
@@ -55,7 +55,7 @@ def test_modules_that_a_library_lost_come_back(
         assert arpack.eigsh() == 2
         misc = importlib.import_module("scipy.misc")
         assert misc.imsave is lost_pictures.imsave
-        utils = importlib.import_module(f"{keras2()}.utils.np_utils")
+        utils = importlib.import_module(f"{keras2_package()}.utils.np_utils")
         assert utils.to_categorical([1]).tolist() == [[0.0, 1.0]]
         assert lost_names.getargspec(lambda a, b=1: a).args == ["a", "b"]
         assert inspect.getargspec is not None  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ from hookbridge.ground.compat.versions import (
 from hookbridge.ground.compat.versions import installed_versions as installed_versions
 from hookbridge.ground.compat.versions import is_keras3 as is_keras3
 from hookbridge.ground.compat.versions import keras3_version as keras3_version
-from hookbridge.ground.compat.versions import keras_2 as keras_2
+from hookbridge.ground.compat.versions import keras_2_advice as keras_2_advice
 from hookbridge.ground.compat.versions import keras_backend as keras_backend
 from hookbridge.ground.compat.versions import keras_flavours as keras_flavours
 from hookbridge.ground.compat.versions import known_troubles as known_troubles

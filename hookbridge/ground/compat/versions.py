@@ -39,7 +39,7 @@ _PACKAGES = (
 )
 
 
-def keras_2() -> str:
+def keras_2_advice() -> str:
     """The way out, in messages about what Keras 3 cannot do."""
     return (
         f"`tf_keras` ({extras.install_tf_keras().strip('`')}), which is `tf.keras` as "

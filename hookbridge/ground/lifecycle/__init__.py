@@ -18,8 +18,8 @@ from hookbridge.ground.lifecycle.events import HOOK_EVENTS as HOOK_EVENTS
 from hookbridge.ground.lifecycle.events import Delivery as Delivery
 from hookbridge.ground.lifecycle.events import Ending as Ending
 from hookbridge.ground.lifecycle.events import Event as Event
-from hookbridge.ground.lifecycle.events import Guest as Guest
 from hookbridge.ground.lifecycle.events import Host as Host
+from hookbridge.ground.lifecycle.events import Kind as Kind
 from hookbridge.ground.lifecycle.events import Mode as Mode
 from hookbridge.ground.lifecycle.events import events_of as events_of
 from hookbridge.ground.lifecycle.overrides import overridden as overridden

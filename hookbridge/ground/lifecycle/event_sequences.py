@@ -10,14 +10,14 @@ from hookbridge.ground.arguments import choice
 from hookbridge.ground.lifecycle.events import (
     Delivery,
     Ending,
-    Guest,
     Host,
+    Kind,
     Mode,
 )
 
 
 def expected_events(
-    guest: Guest,
+    guest: Kind,
     host: Host,
     *,
     steps: int,
@@ -57,7 +57,7 @@ def expected_events(
     Raises:
       errors.InvalidArgumentError: an argument has a value not listed here.
     """
-    choice("guest", guest, get_args(Guest))
+    choice("guest", guest, get_args(Kind))
     choice("host", host, get_args(Host))
     choice("ending", ending, get_args(Ending))
     choice("mode", mode, get_args(Mode))

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 from hookbridge.ground.arguments import choice
 
-Guest = Literal["hook", "callback"]
+Kind = Literal["hook", "callback"]
 Host = Literal["session", "fit"]
 Mode = Literal["train", "evaluate", "predict"]
 Ending = Literal["clean", "end_of_data", "error_in_step", "error_between_steps"]
@@ -26,7 +26,7 @@ class Event(NamedTuple):
     """
 
     name: str
-    guest: Guest
+    guest: Kind
     native: str
     bridged: str
     counterpart: str | None
@@ -238,7 +238,7 @@ ALIASES: dict[str, str] = {
 }
 
 
-def events_of(guest: Guest) -> tuple[Event, ...]:
+def events_of(guest: Kind) -> tuple[Event, ...]:
     """All events of a guest kind, in the order in which they are documented.
 
     Args:
@@ -247,5 +247,5 @@ def events_of(guest: Guest) -> tuple[Event, ...]:
     Raises:
       errors.InvalidArgumentError: `guest` is neither.
     """
-    choice("guest", guest, get_args(Guest))
+    choice("guest", guest, get_args(Kind))
     return HOOK_EVENTS if guest == "hook" else CALLBACK_EVENTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hookbridge.ground.lifecycle.events import Guest, events_of
+from hookbridge.ground.lifecycle.events import Kind, events_of
 from hookbridge.ground.protocols import Callback
 
 # Mode -> the methods for its batches; Keras's `train` has an older name for each.
@@ -28,7 +28,7 @@ _SETTERS = ("set_model", "set_params")
 
 
 def overridden(
-    guest: object, kind: Guest, beside: Iterable[Any] = ()
+    guest: object, kind: Kind, beside: Iterable[Any] = ()
 ) -> tuple[str, ...]:
     """The events whose method does something in this guest.
 

@@ -120,8 +120,8 @@ def compare(
       errors.InvalidArgumentError: a folder has no recording, or one without steps, a
         name does not exist, or the tolerance is no number above 0.
     """
-    ours, theirs = Recording(reference), Recording(port)
-    for name, recording in (("reference", ours), ("port", theirs)):
+    recorded, ported = Recording(reference), Recording(port)
+    for name, recording in (("reference", recorded), ("port", ported)):
         if not recording.steps:
             raise errors.InvalidArgumentError(
                 f"Received {name}={str(recording.folder)!r}, a recording without "
@@ -130,7 +130,7 @@ def compare(
     chosen = string_mapping("names", names)
     if tolerance is not None:
         amount("tolerance", tolerance)
-    pairing = Pairing(ours, theirs, chosen, tolerance)
+    pairing = Pairing(recorded, ported, chosen, tolerance)
     layers = [
         Layer(name, measures, "" if measures else pairing.why_not(name))
         for name, measures in pairing.measures().items()
@@ -144,7 +144,7 @@ def compare(
         suspects = suspects_of(pairing, first)
     notes = list(pairing.notes())
     return Comparison(
-        ours, theirs, layers, first, layer, pairing.variables, suspects, notes
+        recorded, ported, layers, first, layer, pairing.variables, suspects, notes
     )
 
 

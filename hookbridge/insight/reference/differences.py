@@ -44,25 +44,25 @@ class Pairing:
 
     def __init__(
         self,
-        ours: Recording,
-        theirs: Recording,
+        reference: Recording,
+        port: Recording,
         names: Mapping[str, str],
         tolerance: float | None,
     ) -> None:
-        self.ours: Recording = ours
-        self.theirs: Recording = theirs
+        self.reference: Recording = reference
+        self.port: Recording = port
         kinds = ("weight", "state", "counter")
-        mine, others = ours.shapes(*kinds), theirs.shapes(*kinds)
-        batches = [_batch_shapes(each) for each in (ours, theirs)]
+        mine, others = reference.shapes(*kinds), port.shapes(*kinds)
+        batches = [_batch_shapes(each) for each in (reference, port)]
         of_batch = {n: c for n, c in names.items() if n in batches[0]}
         rest = {n: c for n, c in names.items() if n not in batches[0]}
         self.variables: Matching = match(mine, others, rest, any_order=True)
         self.batch: Matching = match(batches[0], batches[1], of_batch)
         self.steps: list[tuple[RecordedStep, RecordedStep]] = list(
-            zip(ours.steps, theirs.steps, strict=False)
+            zip(reference.steps, port.steps, strict=False)
         )
-        self._initial = ours.initial, theirs.initial
-        every = [v for r in (ours, theirs) for v in r.variables.values()]
+        self._initial = reference.initial, port.initial
+        every = [v for r in (reference, port) for v in r.variables.values()]
         types = {np.dtype(v["dtype"]) for v in every if v["kind"] == "weight"}
         real = [t for t in types if t.kind == "f"]
         self._unit = max((float(np.finfo(t).eps) for t in real), default=1.2e-7)
@@ -76,7 +76,7 @@ class Pairing:
         """
         own = {name: name for name in self.variables.pairs}
         of_port = {other: name for name, other in self.variables.pairs.items()}
-        for recording, names in ((self.ours, own), (self.theirs, of_port)):
+        for recording, names in ((self.reference, own), (self.port, of_port)):
             norms = recording.steps[0].line["gradient_norms"]
             if norms:
                 whole = math.hypot(*map(finite, norms.values()))
@@ -86,7 +86,7 @@ class Pairing:
 
     def _clear_of(self, name: str) -> Any:
         """Which elements of a weight have a gradient that is more than rounding."""
-        held = ((self.ours, name), (self.theirs, self.variables.pairs[name]))
+        held = ((self.reference, name), (self.port, self.variables.pairs[name]))
         for recording, key in held:
             gradient = recording.steps[0].arrays("gradients").get(key)
             if gradient is not None and gradient.size:
@@ -110,18 +110,18 @@ class Pairing:
     def _all(self) -> Iterator[Measure]:
         """Every measure: initial weights and settings, then each step in order."""
         for name, other in self.variables.pairs.items():
-            if self.ours.variables[name]["kind"] != "counter":
+            if self.reference.variables[name]["kind"] != "counter":
                 a, b = self._initial[0][name], self._initial[1][other]
                 yield self._measure("initial weights", 1, name, distance(a, b))
         # The number of an epsilon depends on where it is added.
         for name, a, b in self.settings():
             if name != "epsilon":
                 yield self._exact(name, 1, a, b)
-        for ours, theirs in self.steps:
-            yield from self._data(ours, theirs)
-            yield from self._forward(ours, theirs)
-            yield from self._gradients(ours, theirs)
-            yield from self._moves(ours, theirs)
+        for reference_step, port_step in self.steps:
+            yield from self._data(reference_step, port_step)
+            yield from self._forward(reference_step, port_step)
+            yield from self._gradients(reference_step, port_step)
+            yield from self._moves(reference_step, port_step)
 
     def _measure(self, layer: str, step: int, name: str, difference: float) -> Measure:
         return Measure(layer, step, name, difference, self.tolerance(layer, step))
@@ -133,28 +133,39 @@ class Pairing:
 
     def settings(self) -> Iterator[tuple[str, float, float]]:
         """The numbers that the optimizers of both are set to."""
-        mine, other = (_settings(each) for each in (self.ours, self.theirs))
+        mine, other = (_settings(each) for each in (self.reference, self.port))
         yield from ((name, mine[name], other[name]) for name in mine if name in other)
 
-    def _data(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
-        mine, others = ours.arrays("batch"), theirs.arrays("batch")
+    def _data(
+        self, reference_step: RecordedStep, port_step: RecordedStep
+    ) -> Iterator[Measure]:
+        mine, others = reference_step.arrays("batch"), port_step.arrays("batch")
         for name, other in self.batch.pairs.items():
             if name in mine and other in others:
                 difference = distance(mine[name], others[other])
-                yield self._measure("data", ours.number, name, difference)
+                yield self._measure("data", reference_step.number, name, difference)
 
-    def _forward(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
-        mine, other = ours.loss, theirs.loss
+    def _forward(
+        self, reference_step: RecordedStep, port_step: RecordedStep
+    ) -> Iterator[Measure]:
+        mine, other = reference_step.loss, port_step.loss
         if mine is None or other is None:
             return
         # A loss that has become small is compared as a part of the first one.
-        size = max(abs(finite(mine)), 0.01 * abs(finite(self.ours.steps[0].loss)))
-        yield self._measure("forward", ours.number, "loss", relative(mine, other, size))
+        size = max(abs(finite(mine)), 0.01 * abs(finite(self.reference.steps[0].loss)))
+        yield self._measure(
+            "forward", reference_step.number, "loss", relative(mine, other, size)
+        )
 
-    def _gradients(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+    def _gradients(
+        self, reference_step: RecordedStep, port_step: RecordedStep
+    ) -> Iterator[Measure]:
         """How far the gradients of a step are apart, by whole arrays or by norms."""
-        mine, other = ours.line["gradient_norms"], theirs.line["gradient_norms"]
-        whole = [ours.arrays("gradients"), theirs.arrays("gradients")]
+        mine, other = (
+            reference_step.line["gradient_norms"],
+            port_step.line["gradient_norms"],
+        )
+        whole = [reference_step.arrays("gradients"), port_step.arrays("gradients")]
         floor = 1e-3 * math.hypot(*map(finite, mine.values()))
         for name, partner in self.variables.pairs.items():
             if name not in mine or partner not in other:
@@ -164,30 +175,38 @@ class Pairing:
                 difference = distance(whole[0][name], whole[1][partner], floor)
             else:
                 difference = relative(a, b, max(finite(a), floor))
-            yield self._measure("gradients", ours.number, name, difference)
+            yield self._measure("gradients", reference_step.number, name, difference)
 
-    def _moves(self, ours: RecordedStep, theirs: RecordedStep) -> Iterator[Measure]:
+    def _moves(
+        self, reference_step: RecordedStep, port_step: RecordedStep
+    ) -> Iterator[Measure]:
         """How far variables moved: since the begin if they are whole, or in this step.
 
         What a variable's own rounding adds is not a difference, nor what moving
         averages take over from weights that move by chance.
         """
-        step = ours.number
-        rate, other_rate = ours.learning_rate, theirs.learning_rate
+        step = reference_step.number
+        rate, other_rate = reference_step.learning_rate, port_step.learning_rate
         if rate is not None and other_rate is not None:
             yield self._exact("learning_rate", step, rate, other_rate)
-        moved = [self._moved(place, each) for place, each in enumerate((ours, theirs))]
-        mine, other = ours.line["change_norms"], theirs.line["change_norms"]
+        moved = [
+            self._moved(place, each)
+            for place, each in enumerate((reference_step, port_step))
+        ]
+        mine, other = (
+            reference_step.line["change_norms"],
+            port_step.line["change_norms"],
+        )
         chance = 0.0
         for name, partner in self.variables.pairs.items():
-            kind = self.ours.variables[name]["kind"]
+            kind = self.reference.variables[name]["kind"]
             if name not in mine or partner not in other:
                 continue
             a, b = mine[name], other[partner]
             if name in self.noisy:
                 chance += step * (finite(a) + finite(b))
                 continue
-            rounding = 4 * self._unit * finite(ours.line["norms"][name])
+            rounding = 4 * self._unit * finite(reference_step.line["norms"][name])
             if kind == "state":
                 rounding += chance
             layer = "update" if kind == "weight" else "state"
@@ -201,7 +220,7 @@ class Pairing:
 
     def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:
         """How far two moves of a whole variable are apart, beyond rounding."""
-        is_weight = self.ours.variables[name]["kind"] == "weight"
+        is_weight = self.reference.variables[name]["kind"] == "weight"
         clear = self._clear_of(name) if is_weight and a.shape == b.shape else None
         if clear is not None:
             a, b = a[clear], b[clear]
@@ -227,7 +246,7 @@ class Pairing:
             "update": lambda r: r.shapes("weight"),
         }
         has = parts[layer]
-        recordings = (("reference", self.ours), ("port", self.theirs))
+        recordings = (("reference", self.reference), ("port", self.port))
         lacking = [who for who, recording in recordings if not has(recording)]
         if not lacking:
             return "no name of one belongs to a name of the other"
@@ -236,8 +255,8 @@ class Pairing:
     def alone(self) -> dict[str, list[str]]:
         """The weights that one of the two has, and the other has not."""
         parts = (
-            ("reference", self.ours, self.variables.unmatched),
-            ("port", self.theirs, self.variables.unmatched_port),
+            ("reference", self.reference, self.variables.unmatched),
+            ("port", self.port, self.variables.unmatched_port),
         )
         return {
             who: [name for name in left if name in recording.shapes("weight")]
@@ -246,7 +265,7 @@ class Pairing:
 
     def notes(self) -> Iterator[str]:
         """What is to be known beside the differences."""
-        counts = len(self.ours.steps), len(self.theirs.steps)
+        counts = len(self.reference.steps), len(self.port.steps)
         if counts[0] != counts[1]:
             yield f"the reference has {counts[0]} steps, the port {counts[1]}"
         if self.noisy:
@@ -254,14 +273,14 @@ class Pairing:
                 f"not judged, since their gradients are rounding: "
                 f"{', '.join(sorted(self.noisy))}"
             )
-        for who, recording in (("reference", self.ours), ("port", self.theirs)):
+        for who, recording in (("reference", self.reference), ("port", self.port)):
             if found := recording.header.get("random_ops"):
                 yield f"the {who} draws random numbers in its step: {', '.join(found)}"
         if all(alone := self.alone().values()):
-            ours, theirs = (", ".join(names) for names in alone)
+            of_reference, of_port = (", ".join(names) for names in alone)
             yield (
-                f"not compared, since no name or shape tells a partner: {ours} of the "
-                f"reference, {theirs} of the port; `names` does"
+                "not compared, since no name or shape tells a partner: "
+                f"{of_reference} of the reference, {of_port} of the port; `names` does"
             )
         left = [n for n in self.batch.unmatched if self.batch.pairs]
         if left:

@@ -75,8 +75,8 @@ class Replay:
         """
         own = {name: value.shape for name, value in self.weights.items()}
         instance("shapes", shapes, Mapping, "a dict {name: shape or array}")
-        theirs = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
-        return match(own, theirs, names)
+        of_port = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
+        return match(own, of_port, names)
 
     def restore(self, model: Any, **options: Any) -> Any:
         """Gives a Keras model the initial weights; see `hb.checkpoints.restore`.

@@ -56,7 +56,7 @@ def _not_finite(pairing: Pairing, first: Measure) -> Iterator[str]:
 def _compared(pairing: Pairing, first: Measure) -> list[Any]:
     """The two values of a difference; `()` for one that is not recorded."""
     found: list[Any] = []
-    for place, recording in enumerate((pairing.ours, pairing.theirs)):
+    for place, recording in enumerate((pairing.reference, pairing.port)):
         step = recording.steps[first.step - 1]
         parts = pairing.batch if first.layer == "data" else pairing.variables
         name = parts.pairs.get(first.name, first.name) if place else first.name
@@ -95,8 +95,8 @@ def _close(a: Any, b: Any) -> bool:
 
 def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What may have made two batches differ."""
-    mine = pairing.ours.steps[first.step - 1].arrays("batch")
-    other = pairing.theirs.steps[first.step - 1].arrays("batch")
+    mine = pairing.reference.steps[first.step - 1].arrays("batch")
+    other = pairing.port.steps[first.step - 1].arrays("batch")
     a = mine[first.name]
     b = next((v for v in other.values() if v.shape == a.shape), None)
     b = other.get(first.name, b)
@@ -105,7 +105,7 @@ def _data(pairing: Pairing, first: Measure) -> Iterator[str]:
         return
     if a.ndim and not {a.dtype.kind, b.dtype.kind} & {"S", "U"}:
         yield from _changed_numbers(first.name, wide(a), wide(b))
-    for step in pairing.ours.steps:
+    for step in pairing.reference.steps:
         held = step.arrays("batch").get(first.name)
         if held is not None and step.number != first.step and _same(held, b):
             yield f"it is the batch of step {step.number}: another order of batches"
@@ -131,8 +131,8 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _initial(pairing: Pairing, first: Measure) -> Iterator[str]:
-    a = pairing.ours.initial[first.name]
-    b = pairing.theirs.initial[pairing.variables.pairs[first.name]]
+    a = pairing.reference.initial[first.name]
+    b = pairing.port.initial[pairing.variables.pairs[first.name]]
     if a.ndim > 1 and _close(a.T, b):
         yield "a transposed kernel: [in, out] of TensorFlow, [out, in] of PyTorch"
     elif sorted(a.shape) == sorted(b.shape) and a.shape != b.shape:
@@ -143,7 +143,7 @@ def _initial(pairing: Pairing, first: Measure) -> Iterator[str]:
 def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What may have made two losses or outputs differ."""
     yield from _left_out(pairing)
-    steps = pairing.ours.steps[first.step - 1], pairing.theirs.steps[first.step - 1]
+    steps = pairing.reference.steps[first.step - 1], pairing.port.steps[first.step - 1]
     mine, other = finite(steps[0].loss), finite(steps[1].loss)
     ratio = other / mine if mine else math.nan
     sizes = {size for shape, _ in steps[0].line["batch"].values() for size in shape}
@@ -154,7 +154,7 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[str]:
         yield from _missing_l2(pairing, mine - other)
     drawn = [
         who
-        for who, each in (("reference", pairing.ours), ("port", pairing.theirs))
+        for who, each in (("reference", pairing.reference), ("port", pairing.port))
         if each.header.get("random_ops")
     ]
     if drawn:
@@ -177,7 +177,7 @@ def _left_out(pairing: Pairing) -> Iterator[str]:
 
 def _missing_l2(pairing: Pairing, difference: float) -> Iterator[str]:
     """Whether the first losses differ by a round number times the weights' squares."""
-    held = pairing.ours.initial
+    held = pairing.reference.initial
     squares = sum(norm(held[n]) ** 2 for n in _weights(pairing) if held[n].ndim > 1)
     rate = 2 * difference / squares if squares else 0.0
     if rate and _is_round(abs(rate)) and _explains(pairing, rate):
@@ -190,11 +190,11 @@ def _missing_l2(pairing: Pairing, difference: float) -> Iterator[str]:
 
 def _explains(pairing: Pairing, l2: float) -> bool:
     """Whether first gradients, where they are recorded, differ by that much l2."""
-    parts = [r.steps[0].arrays("gradients") for r in (pairing.ours, pairing.theirs)]
+    parts = [r.steps[0].arrays("gradients") for r in (pairing.reference, pairing.port)]
     pairs = pairing.variables.pairs
     return all(
         np.allclose(parts[0][n] - parts[1][pairs[n]], l2 * value, 0.1, 0.02 * abs(l2))
-        for n, value in pairing.ours.initial.items()
+        for n, value in pairing.reference.initial.items()
         if value.ndim > 1 and n in parts[0] and pairs.get(n) in parts[1]
     )
 
@@ -208,4 +208,4 @@ def _is_round(number: float) -> bool:
 
 
 def _weights(pairing: Pairing) -> list[str]:
-    return list(pairing.ours.shapes("weight"))
+    return list(pairing.reference.shapes("weight"))

@@ -27,7 +27,7 @@ def gradients(pairing: Pairing, first: Measure) -> Iterator[str]:
 def update(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What may have made the same gradients move variables differently."""
     step = first.step - 1
-    steps = pairing.ours.steps[step], pairing.theirs.steps[step]
+    steps = pairing.reference.steps[step], pairing.port.steps[step]
     if first.name == "learning_rate":
         a, b = (each.learning_rate for each in steps)
         yield f"the rate is {a:.6g} in the reference and {b:.6g} in the port"
@@ -62,7 +62,9 @@ def _clipping(step: RecordedStep) -> str:
 def _suspects_of_variable(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What concerns one variable, whatever the optimizer does to the others."""
     names = first.name, pairing.variables.pairs[first.name]
-    lines = [each.steps[first.step - 1].line for each in (pairing.ours, pairing.theirs)]
+    lines = [
+        each.steps[first.step - 1].line for each in (pairing.reference, pairing.port)
+    ]
     moves = [line["change_norms"][n] for line, n in zip(lines, names, strict=True)]
     for who, move in zip(("reference", "port"), moves, strict=True):
         if not move and any(moves):
@@ -79,7 +81,7 @@ def _suspects_of_variable(pairing: Pairing, first: Measure) -> Iterator[str]:
 
 def state(pairing: Pairing, first: Measure) -> Iterator[str]:
     """What may have made other state than the weights differ."""
-    kind = pairing.ours.variables[first.name]["kind"]
+    kind = pairing.reference.variables[first.name]["kind"]
     if kind == "counter":
         yield "the global step counts something else: two updates, or epochs"
         return
@@ -95,11 +97,13 @@ def _norms(
     pairing: Pairing, step: int, key: str, kind: str
 ) -> list[tuple[float, float]]:
     """`(norm in the reference, norm in the port)` of each pair of a kind."""
-    lines = [each.steps[step - 1].line[key] for each in (pairing.ours, pairing.theirs)]
+    lines = [
+        each.steps[step - 1].line[key] for each in (pairing.reference, pairing.port)
+    ]
     return [
         (lines[0][name], lines[1][other])
         for name, other in pairing.variables.pairs.items()
-        if pairing.ours.variables[name]["kind"] == kind
+        if pairing.reference.variables[name]["kind"] == kind
         and lines[0].get(name)
         and lines[1].get(other)
     ]

@@ -84,10 +84,13 @@ def match(
         right = _by_key(of_theirs, _left(port, pairs.values()))
         pairs.update({left[key]: right[key] for key in left if key in right})
     for in_order in (True, False) if any_order else (True,):
-        ours, theirs = _by_shape(reference, in_order), _by_shape(port, in_order)
-        for shape, names_of_shape in ours.items():
+        of_reference, of_port = (
+            _by_shape(reference, in_order),
+            _by_shape(port, in_order),
+        )
+        for shape, names_of_shape in of_reference.items():
             left_over = _left(names_of_shape, pairs)
-            partners = _left(theirs.get(shape, ()), pairs.values())
+            partners = _left(of_port.get(shape, ()), pairs.values())
             if len(left_over) == len(partners):
                 pairs.update(zip(left_over, partners, strict=True))
     return Matching(

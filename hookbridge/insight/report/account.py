@@ -29,7 +29,7 @@ class GuestFacts:
     A role may leave some of those that it overrides to other processes.
     """
 
-    kind: lifecycle.Guest
+    kind: lifecycle.Kind
     role: str
     runs_here: bool
     overridden: list[str]

@@ -12,13 +12,13 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from hookbridge.ground.lifecycle import Guest
+from hookbridge.ground.lifecycle import Kind
 
 Events = Sequence[Sequence[Any]]
 
 
 def complaints(
-    kind: Guest,
+    kind: Kind,
     events: Events,
     expected: Collection[str],
     *,
@@ -40,7 +40,7 @@ def complaints(
 
 
 def _pattern(
-    kind: Guest, expected: Collection[str], lagging: bool, is_chief: bool
+    kind: Kind, expected: Collection[str], lagging: bool, is_chief: bool
 ) -> str:
     """The documented order as a regular expression over event names."""
 

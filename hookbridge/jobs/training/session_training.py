@@ -11,7 +11,7 @@ import tensorflow as tf
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.adapters import convert
-from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
+from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.tasks.server import own_device
@@ -237,7 +237,7 @@ class SessionTraining:
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}
-        config = SessionConfig(
+        config = HookOptions(
             model=self._graph_model.model if self._graph_model else None,
             params=self._part.params,
             way_to_epochs=BY_FLAG,

@@ -33,7 +33,7 @@ def load_ipython_extension(shell: Any) -> None:
             "first cell, in front of every import of TensorFlow or Keras. Put it "
             "there, restart the kernel and run the cells from the first one on."
         )
-    has_keras2 = worlds.has_keras2()
+    has_keras2 = worlds.keras2_is_installed()
     use = Use(f"`{LINE}`", "this notebook", 0)
     evidence = Evidence(tensorflow=use, pin=use, keras=use if has_keras2 else None)
     folder = os.getcwd()

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.contrib.private_modules import KERAS, keras2
+from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.old_programs.names.removed import removed
@@ -155,7 +155,7 @@ def _has(name: str) -> bool:
 def _name_of_today(name: str) -> str:
     """A name of `keras` is one of the Keras that the program gets."""
     is_of_keras = name.startswith(f"{KERAS}.")
-    return keras2() + name[len(KERAS) :] if is_of_keras else name
+    return keras2_package() + name[len(KERAS) :] if is_of_keras else name
 
 
 def _give(name: str, value: object) -> None:

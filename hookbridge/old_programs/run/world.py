@@ -86,7 +86,7 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
     if needs:
         return True, f"Keras 2: {needs}"
     # Modules whose names a program computes are not read before they are imported.
-    return (True if meaning.old and has_keras2() else None), ""
+    return (True if meaning.old and keras2_is_installed() else None), ""
 
 
 def enter(world: World) -> None:
@@ -145,7 +145,7 @@ def check_not_imported() -> None:
         )
 
 
-def has_keras2() -> bool:
+def keras2_is_installed() -> bool:
     """Whether Keras 2 is installed."""
     is_in_tensorflow = compat.installed_tf_version() <= LAST_WITH_KERAS2
     return is_in_tensorflow or importlib.util.find_spec("tf_keras") is not None
@@ -157,4 +157,4 @@ def has_estimator(world: World) -> bool:
     Libraries may look for an Estimator that the program itself does not use.
     """
     has_package = importlib.util.find_spec("tensorflow_estimator") is not None
-    return bool(world.meaning.estimator) or (has_package and has_keras2())
+    return bool(world.meaning.estimator) or (has_package and keras2_is_installed())

@@ -121,7 +121,7 @@ def _refuse(apply: Any, *args: Any, **kwargs: Any) -> Any:
     raise errors.RefusedError(
         f"Received the Keras 3 optimizer `{type(apply.__self__).__name__}`, which "
         "cannot update the variables of a v1 graph; expected an optimizer of "
-        f"`tf.compat.v1.train`, or of {compat.keras_2()}.",
+        f"`tf.compat.v1.train`, or of {compat.keras_2_advice()}.",
         see="towers",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters import convert
-from hookbridge.adapters.session_loop.config import BY_FLAG, SessionConfig
+from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
 from hookbridge.adapters.session_loop.validations import EstimatorValidation
 from hookbridge.ground import exit_codes
 from hookbridge.ground.protocols import Session
@@ -124,8 +124,8 @@ class Joiner:
             # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(exit_codes.USAGE) from None
 
-    def _config(self, validation: Any = None) -> SessionConfig:
-        return SessionConfig(
+    def _config(self, validation: Any = None) -> HookOptions:
+        return HookOptions(
             steps_per_epoch=self._steps_per_epoch,
             validation=validation,
             way_to_epochs=BY_FLAG,

@@ -20,7 +20,7 @@ READ_OPS = frozenset(
 )
 
 
-class Closure:
+class NeededOps:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
     def __init__(self, graph: Graph, roots: Sequence[Any], fed: frozenset[str]) -> None:

@@ -26,7 +26,7 @@ BY_FLAG = "`--steps_per_epoch=<examples // batch size>`"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SessionConfig:
+class HookOptions:
     """What `as_hooks` was given. Its docstring explains the options.
 
     `way_to_epochs` is what an error advises where `steps_per_epoch` is missing.
