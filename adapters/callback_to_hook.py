@@ -149,7 +149,7 @@ class CallbackToHook(
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
         self._running().enter(self, session, coord)
-        self._before, self._after = self._running().part_of(self)
+        self._before, self._after = self._running().before_and_after_run_of(self)
 
     def before_run(self, run_context: RunContext) -> Any:
         """Delivers the begin events of a step."""
@@ -164,4 +164,4 @@ class CallbackToHook(
         self._running().leave(self, session)
         if self._outer is not None:
             self._run, self._outer = self._outer, None
-            self._before, self._after = self._run.part_of(self)
+            self._before, self._after = self._run.before_and_after_run_of(self)

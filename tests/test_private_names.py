@@ -23,6 +23,7 @@ NAMED_NOT_USED = {
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
     "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
+    "hookbridge/old_programs/names/private_names.py": "what programs may use",
     "hookbridge/old_programs/names/resolution.py": "what programs may use",
     "hookbridge/old_programs/reading/evidence.py": "what programs may use",
     "hookbridge/old_programs/reading/starred.py": "what programs may use",

@@ -92,7 +92,7 @@ class FitGraphPart(GraphPart):
             read = tf.raw_ops.ReadVariableOp
             return ModelValues([read(resource=v.handle, dtype=v.dtype) for v in firsts])
 
-    def hooks_run(self) -> Context:
+    def calling_hooks(self) -> Context:
         return self.live.as_default()  # type: ignore[no-any-return]
 
     def feeds_of_step(self, program: SessionProgram) -> StepFeeds:

@@ -70,7 +70,7 @@ class ModelStep:
 
 
 def end_quietly() -> None:
-    """Tells a loop of Keras 2 that runs that no data is missing at its early end.
+    """Keeps the running loop of Keras 2 from warning about data at its early end.
 
     Such a loop ends before a step only by the end of its data, and warns if it knows of
     more.

@@ -134,7 +134,7 @@ class NativeStepMaker(StepMaker):
         graph.check_rate(into_step)
         return fetched
 
-    def without_hooks(self, args: Arguments | None = None) -> Any:
+    def make_without_hooks(self, args: Arguments | None = None) -> Any:
         """Makes a step, the prepared one by default, that no hook hears of."""
         args = self._args if args is None else args
         return self.function.models_own_function(*args)

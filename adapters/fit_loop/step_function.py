@@ -77,7 +77,7 @@ class StepFunction:
         self._first = self._make_function(self._keys_to_trace, self._names_to_try)
         self._keys_of_first = self._keys_to_trace
         is_tapped = bool(self._keys_to_trace or self._names_to_try)
-        self._without_hooks = _untapped(self._without_dispatch(self._first), is_tapped)
+        self._plain_call = _untapped(self._without_dispatch(self._first), is_tapped)
         self.models_own_function: ModelsOwnFunction = ModelsOwnFunction(
             _untapped(self._first.function, is_tapped), self
         )
@@ -158,7 +158,7 @@ class StepFunction:
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
-            return self._without_hooks(*args), [], {}
+            return self._plain_call(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
         others = tuple(id(variable) for variable, _ in into_step.other_rates)
         key = (program.key, tuple(tapped.items()), id(rate), others)

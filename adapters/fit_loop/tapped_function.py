@@ -141,9 +141,9 @@ class TappedFunction:
         """One `tf.function`: Keras's step with the halves of the program around it."""
         inner: Any = self.inner
         tap, is_optional = self.tap, self.is_optional
-        closure = program.closure
+        needed = program.needed
         output_names = eager_step.output_names(self._model)
-        step_tensors = sorted(closure.step_tensors)
+        step_tensors = sorted(needed.step_tensors)
 
         def merged(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
@@ -164,7 +164,7 @@ class TappedFunction:
             return call
 
         # A function around one of Keras 2 only for fetches would take time to compile.
-        is_plain = not (is_optional or closure.before or closure.after)
+        is_plain = not (is_optional or needed.before or needed.after)
         unfed = TraceOfIterator(
             inner if is_plain else compiled(lambda *args: merged(args, ()))
         )

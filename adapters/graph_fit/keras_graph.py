@@ -82,7 +82,7 @@ class KerasGraphPart(GraphPart):
         return not is_collected_now()
 
     @contextlib.contextmanager
-    def hooks_run(self) -> Iterator[None]:
+    def calling_hooks(self) -> Iterator[None]:
         """See `GraphPart`: the graph is final for hooks, after the first time."""
         graph = self._graph
         was_final = graph.finalized

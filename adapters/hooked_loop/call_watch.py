@@ -25,7 +25,7 @@ class CallWatch:
     """Watches one run of one hook."""
 
     def __init__(
-        self, adapter: object, hook: Hook, model: KerasModel, run: HookedRun
+        self, wrapper: object, hook: Hook, model: KerasModel, run: HookedRun
     ) -> None:
         self._complaint = (
             f"`{kinds.name_of(hook)}` was given to a loop of the model `{model.name}` "
@@ -42,9 +42,9 @@ class CallWatch:
         atexit.register(_report_all)
         exit_codes.ask_at_end(_exit_code)
         _watched.add(self)
-        # The run also ends when the host drops the adapter.
-        self._adapter_dropped = weakref.finalize(adapter, _report, self)
-        self._adapter_dropped.atexit = False
+        # The run also ends when the host drops the wrapper.
+        self._wrapper_dropped = weakref.finalize(wrapper, _report, self)
+        self._wrapper_dropped.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
         """Refuses a hook that has not been called, at an event that follows a step."""
@@ -60,7 +60,7 @@ class CallWatch:
         return has_stepped or self._steps() != self._before
 
     def end(self) -> None:
-        self._adapter_dropped.detach()
+        self._wrapper_dropped.detach()
         _watched.discard(self)
 
     def tell(self) -> None:
@@ -91,7 +91,7 @@ def _report_all() -> None:
 
 
 def _exit_code() -> int:
-    """What the hooks of this process say of its end, for `exit_codes.at_end`."""
+    """What the hooks of this process say of its end, for `exit_codes.ask_at_end`."""
     _report_all()
     complaints = len(_told)
     _told.clear()

@@ -22,7 +22,7 @@ class FitBackups:
 
     def choose(self, checkpoint: str, step: int, files: StateFiles) -> None:
         """Sets older backups aside, before their callbacks restore them."""
-        backups.newer_than(checkpoint, step, self._backups, files)
+        backups.choose_newest(checkpoint, step, self._backups, files)
 
     def restored(self, files: StateFiles) -> str | None:
         """Where the state of the backup is that a callback has restored, if any."""

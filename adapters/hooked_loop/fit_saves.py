@@ -99,10 +99,10 @@ class FitSaves:
         self._part.restore(saved)
         return saved.loops
 
-    def going_back(self) -> Callable[[], None]:
-        """What gives callbacks the restored attributes as they are now."""
+    def snapshot(self) -> Callable[[], None]:
+        """See `Part.snapshot`."""
         assert self._part is not None  # something was restored
-        return self._part.going_back()
+        return self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class FitSaves:
         assert graph is not None
 
         def write_again() -> None:
-            with graph.hooks_run():
+            with graph.calling_hooks():
                 write()
 
         is_known = self._checkpoint is not None and self._checkpoint.prefix == path
@@ -140,7 +140,7 @@ class FitSaves:
     def write_state(self) -> None:
         """Writes the present state beside the checkpoint of the last step, if any."""
         if self._checkpoint is not None and self._part is not None:
-            write = self._files.prepared(
+            write = self._files.writer(
                 self._checkpoint.prefix, self.step, in_step=self._in_step
             )
             self._checkpoint.in_order(write)

@@ -14,8 +14,8 @@ from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch, length_in
 from hookbridge.adapters.hooked_loop.fit_loop_state import FitRate, open_epoch
 from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
-from hookbridge.adapters.hooked_loop.list_ends import watch, watch_begin
-from hookbridge.adapters.hooked_loop.model_values import going_back
+from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
+from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import StateFiles
@@ -70,13 +70,13 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def on_set_model(self, model: KerasModel) -> None:
         """Before any callback has an event."""
         self._model = model
-        watch_begin(self)
+        add_first(self)
 
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
         """Some callbacks have had `on_train_begin`, others have not."""
-        everyone = watch(self)
+        everyone = add_last(self)
         if everyone is None:
             return  # somebody calls the hook's callback alone
         self._model, self._run, self._params = model, run, params
@@ -99,7 +99,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def on_test_begin(self) -> None:
         """An evaluation begins."""
-        watch(self)
+        add_last(self)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
 
@@ -126,7 +126,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._epoch.begin(epoch)
         if epoch == self._open_epoch:
             # An earlier run has had this event: what it sets is in what was restored.
-            self._go_back = [self._saves.going_back(), going_back(self._model)]
+            self._go_back = [self._saves.snapshot(), snapshot(self._model)]
         self._open_epoch = None
 
     def epoch_has_begun(self) -> None:
@@ -263,7 +263,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if not any(each is hook for each in self._run.hooks):
             return  # this process does not call it
         session = host.session_part.current
-        with host.graph_part.hooks_run():
+        with host.graph_part.calling_hooks():
             step = int(session.run(tf.compat.v1.train.get_global_step()))
             if step != hook._timer.last_triggered_step():
                 hook._timer.update_last_triggered_step(step)

@@ -144,7 +144,7 @@ class HookedRun:
     def run_with_hooks(self) -> tuple[Any, bool]:
         """Gives the hooks the events of the host's step; returns whether one stops."""
         self.settle()
-        with self.host.graph_part.hooks_run():
+        with self.host.graph_part.calling_hooks():
             try:
                 outputs = self.host.step_maker.run(self._monitored)
             except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
@@ -158,7 +158,7 @@ class HookedRun:
             return outputs, bool(self._monitored.should_stop())
 
     def settle(self) -> None:
-        """All guests have had the events of the last step."""
+        """Tells the states that all guests have had the events of the last step."""
         for each in self.states:
             each.before_step()
 
@@ -186,7 +186,7 @@ class HookedRun:
         for guest in self.guests:
             refusals.check_start(guest, global_step)
         try:
-            with graph.hooks_run():
+            with graph.calling_hooks():
                 self._monitored_hooks = maker.monitored_hooks(self.hooks)
                 self._monitored = tf.compat.v1.train.MonitoredSession(
                     session_creator=session, hooks=self._monitored_hooks
@@ -200,7 +200,7 @@ class HookedRun:
         if self._monitored is None or self.is_over:
             return
         try:
-            with self.host.graph_part.hooks_run():
+            with self.host.graph_part.calling_hooks():
                 self.host.session_part.end(hook)
         except BaseException:
             self.fail()
@@ -222,7 +222,7 @@ class HookedRun:
     def _close(self) -> None:
         self.host.graph_part.remember()
         try:
-            with self.host.graph_part.hooks_run():
+            with self.host.graph_part.calling_hooks():
                 self._monitored.close()
         finally:
             self.leave()
@@ -235,7 +235,7 @@ class HookedRun:
         try:
             with maker.failing():
                 if self._monitored is not None:
-                    with graph.hooks_run():
+                    with graph.calling_hooks():
                         self._monitored.__exit__(*sys.exc_info())
                 elif session.current is not None:  # `after_create_session` failed
                     session.current.close()

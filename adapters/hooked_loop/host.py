@@ -37,7 +37,7 @@ class GraphPart(abc.ABC):
         return True
 
     @abc.abstractmethod
-    def hooks_run(self) -> Context:
+    def calling_hooks(self) -> Context:
         """A context in which methods of hooks are called."""
 
     def remember(self) -> None:  # noqa: B027 - most loops keep nothing

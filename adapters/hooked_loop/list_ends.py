@@ -11,7 +11,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 
 
-class Watcher(Protocol):
+class ListObserver(Protocol):
     """What is told before and after the events of all callbacks."""
 
     def none_has_begun(self, callbacks: list[Any]) -> None:
@@ -43,13 +43,13 @@ class Watcher(Protocol):
 
 
 class _End(AnyFlavour):
-    """A callback that tells a watcher."""
+    """A callback that tells a observer."""
 
     _supports_tf_logs = True
     _chief_worker_only = False
 
-    def __init__(self, watcher: Watcher, everyone: Any) -> None:
-        self.watcher = watcher
+    def __init__(self, observer: ListObserver, everyone: Any) -> None:
+        self.observer = observer
         self._everyone = weakref.ref(everyone)
 
 
@@ -60,23 +60,23 @@ class _Before(_End):
         everyone = self._everyone()
         if everyone is not None:
             items = [unwrapped(each) for each in everyone.callbacks]
-            self.watcher.none_has_begun(items)
+            self.observer.none_has_begun(items)
 
 
 class _First(_End):
     """The first callback of a `fit`: no other has had the events that it gets."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.watcher.epoch_begins(epoch)
+        self.observer.epoch_begins(epoch)
 
     def on_test_begin(self, logs: Any = None) -> None:
-        self.watcher.epoch_ends()
+        self.observer.epoch_ends()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.watcher.epoch_ends()
+        self.observer.epoch_ends()
 
     def on_train_end(self, logs: Any = None) -> None:
-        self.watcher.training_ends()
+        self.observer.training_ends()
 
 
 class _Last(_End):
@@ -85,20 +85,20 @@ class _Last(_End):
     def on_train_begin(self, logs: Any = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
-            _put_first(everyone, _First(self.watcher, everyone))
-        self.watcher.all_have_begun()
+            _put_first(everyone, _First(self.observer, everyone))
+        self.observer.all_have_begun()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.watcher.epoch_has_begun()
+        self.observer.epoch_has_begun()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.watcher.epoch_has_ended(epoch)
+        self.observer.epoch_has_ended(epoch)
 
     def on_test_end(self, logs: Any = None) -> None:
-        self.watcher.all_have_evaluated()
+        self.observer.all_have_evaluated()
 
     def on_train_end(self, logs: Any = None) -> None:
-        self.watcher.all_have_ended()
+        self.observer.all_have_ended()
 
 
 def _put_first(everyone: Any, callback: Any) -> None:
@@ -106,14 +106,14 @@ def _put_first(everyone: Any, callback: Any) -> None:
     assign(everyone, callbacks=[callback, *everyone.callbacks])
 
 
-def watch_begin(watcher: Watcher) -> None:
+def add_first(observer: ListObserver) -> None:
     """Puts a first callback into the `CallbackList` that sets its model now."""
     names = compat.running_locals("callback_list")
     if names is not None:
-        _put_first(names["self"], _Before(watcher, names["self"]))
+        _put_first(names["self"], _Before(observer, names["self"]))
 
 
-def watch(watcher: Watcher) -> Any:
+def add_last(observer: ListObserver) -> Any:
     """Puts a last callback into the `CallbackList` that begins now; returns the list.
 
     None if somebody calls a callback alone.
@@ -123,8 +123,8 @@ def watch(watcher: Watcher) -> Any:
         return None
     everyone = names["self"]
     if not any(
-        isinstance(each, _Last) and each.watcher is watcher
+        isinstance(each, _Last) and each.observer is observer
         for each in map(unwrapped, everyone.callbacks)
     ):
-        everyone.callbacks.append(_Last(watcher, everyone))
+        everyone.callbacks.append(_Last(observer, everyone))
     return everyone

@@ -35,10 +35,11 @@ def _are_equal(one: Any, other: Any) -> bool:
     return one.dtype.kind in "fc" and np.array_equal(one, other, equal_nan=True)
 
 
-def going_back(model: KerasModel) -> Callable[[], None]:
-    """What gives the variables of a model, its optimizers' too, their present values.
+def snapshot(model: KerasModel) -> Callable[[], None]:
+    """Returns a function that sets the model's variables back to what they are now.
 
-    Metrics are left as they are: Keras begins them anew with each epoch.
+    Those of its optimizers belong to them. Metrics are left as they are: Keras begins
+    them anew with each epoch.
     """
     kept = [v for v in live_variables.model_variables(model) if not v.local]
     own = [v.eager for v in kept if not v.is_aggregated]

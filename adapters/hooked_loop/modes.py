@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hookbridge.ground.protocols import KerasModel
 
-LOOPS = ("fit", "evaluate", "predict")
+MODEL_LOOPS = ("fit", "evaluate", "predict")
 # Methods that start a loop, or a single step with the function of a loop.
-STARTERS = (*LOOPS, "train_on_batch", "test_on_batch", "predict_on_batch")
+STARTERS = (*MODEL_LOOPS, "train_on_batch", "test_on_batch", "predict_on_batch")
 
 
 class Mode(NamedTuple):
@@ -38,6 +38,6 @@ def is_running(model: KerasModel) -> bool:
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.
     return any(
-        frame.f_code.co_name in LOOPS and frame.f_locals.get("self") is model
+        frame.f_code.co_name in MODEL_LOOPS and frame.f_locals.get("self") is model
         for frame, _ in traceback.walk_stack(sys._getframe(1))
     )

@@ -52,7 +52,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         self.variable_of: Callable[[Any], ModelVariable | None] = (
             self._variables.of_value
         )
-        names.rates = [f"{name}:0" for name in self._variables.names_of(other_rates)]
+        names.other_rate_names = [
+            f"{name}:0" for name in self._variables.names_of(other_rates)
+        ]
         # Values by the names of handles: the name `<variable>:0` means the value.
         self.values: dict[str, Any] = self._variables.values
         # Which tensor the initializer of a variable assigns.

@@ -56,7 +56,7 @@ def _graph_def(
 
 
 class ImportedOps:
-    """Imports one part of a closure into the function being built."""
+    """Imports one part of the needed ops into the function being built."""
 
     def __init__(
         self,

@@ -33,22 +33,22 @@ class Plan:
         self._fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self._fed
         # The session knows the global step, so fetching it runs nothing.
-        needed = [f for f in self._fetches if f.name not in steps]
-        self.program: SessionProgram = SessionProgram(graph, needed, feeds, resources)
-        closure = self.program.closure
-        graph.tap(*closure.step_tensors)
-        self.reads_step: bool = graph.global_step_name in closure.handles
-        self.writes_step: bool = graph.global_step_name in closure.written
+        others = [f for f in self._fetches if f.name not in steps]
+        self.program: SessionProgram = SessionProgram(graph, others, feeds, resources)
+        needed = self.program.needed
+        graph.tap(*needed.step_tensors)
+        self.reads_step: bool = graph.global_step_name in needed.handles
+        self.writes_step: bool = graph.global_step_name in needed.written
         self.written: list[ModelVariable] = [
-            graph.handles[name] for name in sorted(closure.written)
+            graph.handles[name] for name in sorted(needed.written)
         ]
-        used = [graph.handles[name] for name in sorted(closure.handles)]
+        used = [graph.handles[name] for name in sorted(needed.handles)]
         self.aggregated: list[ModelVariable] = [
             variable for variable in used if variable.is_aggregated
         ]
         # Whether it runs a step and needs no work on variables around it.
         self.is_plain_step: bool = (
-            closure.runs_step
+            needed.runs_step
             and not feeds
             and not self.reads_step
             and not self.aggregated

@@ -44,48 +44,48 @@ class SessionProgram:
             f for f in fetched if not isinstance(f, tf.Operation)
         ]
         roots = [f if isinstance(f, tf.Operation) else f.op for f in fetched]
-        closure = NeededOps(graph, roots, self.fed)
-        self.closure: NeededOps = closure
+        needed = NeededOps(graph, roots, self.fed)
+        self.needed: NeededOps = needed
         outputs = dict.fromkeys(
             [*(t.name for t in self.tensors), *(op.name for op in roots)]
         )
-        inputs = sorted({t.name for op in closure.after for t in op.inputs})
-        self._after = ImportedOps(graph, closure.after, outputs, resources)
+        inputs = sorted({t.name for op in needed.after for t in op.inputs})
+        self._after = ImportedOps(graph, needed.after, outputs, resources)
         outputs.update(dict.fromkeys(inputs))
-        self._before = ImportedOps(graph, closure.before, outputs, resources)
+        self._before = ImportedOps(graph, needed.before, outputs, resources)
         self._concrete: Any = None
+        self.own_functions: RecentlyUsed = RecentlyUsed()
         # Whether it uses variables, queues and so on of hooks. They end with the
         # session, and so do its functions.
-        self.own_functions: RecentlyUsed = RecentlyUsed()
         self.is_of_session: bool = bool(
-            closure.iterators or self._before.has_resources or self._after.has_resources
+            needed.iterators or self._before.has_resources or self._after.has_resources
         )
 
     @functools.cached_property
     def key(self) -> Any:
         """Equal for programs of one model that do the same, in other runs too."""
-        closure = self.closure
+        needed = self.needed
         return (
             self._before.key(),
             self._after.key(),
             *(t.name for t in self.tensors),
             *((t.name, t.dtype, str(t.shape)) for t in self.feeds),
-            *((n, id(self.graph.handles[n].handle)) for n in sorted(closure.handles)),
-            *sorted(closure.step_tensors),
+            *((n, id(self.graph.handles[n].handle)) for n in sorted(needed.handles)),
+            *sorted(needed.step_tensors),
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to run beside the step itself."""
-        closure = self.closure
-        return not (closure.before or closure.after or closure.step_tensors)
+        needed = self.needed
+        return not (needed.before or needed.after or needed.step_tensors)
 
     def handles(self) -> dict[str, Any]:
         """The handles of variables and iterators, in the function being traced."""
         function_graph = tf.compat.v1.get_default_graph()
-        closure, known = self.closure, self.graph.handles
-        handles = {name: known[name].handle for name in sorted(closure.handles)}
-        for name in sorted(closure.iterators):
+        needed, known = self.needed, self.graph.handles
+        handles = {name: known[name].handle for name in sorted(needed.handles)}
+        for name in sorted(needed.iterators):
             handles[name] = self._resources.iterator(name)
         return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
@@ -112,7 +112,7 @@ class SessionProgram:
         functions: RecentlyUsed,
     ) -> list[Any]:
         """Runs everything without a step."""
-        names = sorted(self.closure.step_tensors)
+        names = sorted(self.needed.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:
             if self.is_of_session:
@@ -144,7 +144,7 @@ class SplitProgram:
 
     def __init__(self, program: SessionProgram) -> None:
         self._program = program
-        self._step_tensors = sorted(program.closure.step_tensors)
+        self._step_tensors = sorted(program.needed.step_tensors)
         self._names: list[str] = []
         self._before = compiled(self._build_before)
         self._after = compiled(self._build_after)
@@ -169,13 +169,13 @@ class SplitProgram:
 
     def before(self, feeds: Sequence[Any]) -> list[Any]:
         """Runs the ops that do not depend on the step; returns `early` for `after`."""
-        if self._program.feeds or self._program.closure.before:
+        if self._program.feeds or self._program.needed.before:
             return list(self._before(list(feeds)))
         return []
 
     def after(self, early: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
         """Runs the ops that depend on the step; returns the fetched values."""
-        if self._program.closure.after:
+        if self._program.needed.after:
             of_step = [values[name] for name in self._step_tensors]
             return list(self._after(list(early), of_step))
         everything: dict[str, Any] = {f"{n}:0": v for n, v in values.items()}

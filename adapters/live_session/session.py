@@ -187,7 +187,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         step = self._global_step.value
         program = plan.program
         values: list[Any] = []
-        is_step = program.closure.runs_step
+        is_step = program.needed.runs_step
         if is_step or not program.is_empty:
             if plan.reads_step:
                 self._global_step.push()
@@ -211,7 +211,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
         """The step tensors that a run without a step reads."""
-        return {name: self._value(name) for name in program.closure.step_tensors}
+        return {name: self._value(name) for name in program.needed.step_tensors}
 
     def _value(self, name: str) -> Any:
         """A step tensor outside a step: computed if it can be, or the last step's."""

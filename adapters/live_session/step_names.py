@@ -45,8 +45,8 @@ class StepNames:
         # The ids of those variables of learning rates that the step reads; None for a
         # step that does not train or has not run.
         self.rates_read: set[int] | None = None
-        # Names of learning rates of which none is that of the step.
-        self.rates: list[str] = []
+        # Names of the rates of other optimizers than `model.optimizer`.
+        self.other_rate_names: list[str] = []
         self.loop_keys: dict[str, str] = {}  # of what a session loop would fetch
         self._short: dict[str, StepTensor] = {}
         self._traced: dict[str, StepTensor] = {}
@@ -140,7 +140,7 @@ class StepNames:
         """The error for a name that nothing has; `others` are further names."""
         full = name if ":" in name else f"{name}:0"
         if full == "learning_rate:0":
-            rates = ", ".join(f"`{rate}`" for rate in self.rates)
+            rates = ", ".join(f"`{rate}`" for rate in self.other_rate_names)
             return errors.UnknownTensorError(
                 f"{e.args[0]} `learning_rate:0` is the learning rate of "
                 "`model.optimizer`, and the step does not read one. The rates of "

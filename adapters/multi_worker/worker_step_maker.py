@@ -76,7 +76,7 @@ class WorkerStepMaker(StepMaker):
         return self._has_failed_stop
 
     def make_without_hooks(self, args: Arguments) -> Any:
-        return self._fit.without_hooks(args)
+        return self._fit.make_without_hooks(args)
 
     def prepare(self, args: Arguments) -> None:
         self._fit.prepare(args)
@@ -103,7 +103,7 @@ class WorkerStepMaker(StepMaker):
             return self._fit.stopped_by(error)
         self._has_failed_stop = True
         outputs = self._fit.take_outputs()
-        return self._fit.without_hooks() if outputs is None else outputs
+        return self._fit.make_without_hooks() if outputs is None else outputs
 
     def suspend(self) -> None:
         self._fit.suspend()

@@ -63,9 +63,9 @@ class ClusterSession(LiveSession):
         metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
         """See `LiveSession`; waits for all steps where it needs one moment."""
-        closure = plan.program.closure
-        others = closure.handles - {self._live_graph.global_step_name}
-        if plan.reads_step and others and not closure.runs_step:
+        needed = plan.program.needed
+        others = needed.handles - {self._live_graph.global_step_name}
+        if plan.reads_step and others and not needed.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)

@@ -132,7 +132,7 @@ class Scheduler:
             {name: tapped[key] for name, key in keys.items() if key in tapped}
         )
         try:
-            of_step = {n: tapped[keys[n]] for n in program.closure.step_tensors}
+            of_step = {n: tapped[keys[n]] for n in program.needed.step_tensors}
         except KeyError as e:
             raise errors.LiveSessionError(
                 _LATE_FETCH.format(e.args[0]), see="parameter servers"

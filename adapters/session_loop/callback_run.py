@@ -113,7 +113,9 @@ class CallbackRun:
             self.model.live_link.push()  # what `set_model` and `set_params` set
             self.created(coord)
 
-    def part_of(self, member: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def before_and_after_run_of(
+        self, member: Any
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """A member's part of each run of the session: its `before_run`, `after_run`."""
         # The first member acts for all members before the run, the last one after it.
         is_first, is_last = member is self.members[0], member is self.members[-1]

@@ -15,7 +15,7 @@ from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, PredictionRun
 from hookbridge.adapters.session_loop.options import HookOptions
-from hookbridge.adapters.session_loop.training import TrainRun
+from hookbridge.adapters.session_loop.training import TrainingRun
 from hookbridge.adapters.session_loop.validations import as_validation
 from hookbridge.ground.protocols import Graph
 
@@ -35,7 +35,7 @@ class CallbackGroup:
 
     def add(self, guest: Guest) -> Guest:
         """Takes a callback into the group; its record may name another to be called."""
-        guest, config = v1_tensorboard.effective(guest), self.config
+        guest, config = v1_tensorboard.with_present_class(guest), self.config
         checks.check_guest(guest, has_model=config.model is not None)
         written.check_files(guest, [*self.beside, guest])
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
@@ -76,5 +76,5 @@ class CallbackGroup:
         if steps is None:
             return PredictionRun(config, graph, counter)
         evaluates = bool(graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP))
-        run = EvaluationRun if evaluates else TrainRun
+        run = EvaluationRun if evaluates else TrainingRun
         return run(config, graph, counter, steps)

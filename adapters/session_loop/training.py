@@ -36,7 +36,7 @@ class Phase(enum.Enum):
 
     LOOK = "before the next step the run looks where the session is"
     FOLLOW = "the next step follows the last one in the same epoch"
-    OPEN = "a batch has begun; between two steps this means that its step failed"
+    OPEN = "a batch or an update has begun; between two steps this means that it failed"
     WAIT = "a batch has begun; its gradients were handed over and not applied yet"
 
 
@@ -44,7 +44,7 @@ class Phase(enum.Enum):
 _LOOK, _FOLLOW, _OPEN, _WAIT = Phase
 
 
-class TrainRun(CallbackRun):
+class TrainingRun(CallbackRun):
     """A run on a training graph.
 
     `StepReader` knows its steps, `TrainingEpochs` its epochs, `FedRates` the rates that
@@ -142,7 +142,7 @@ class TrainRun(CallbackRun):
         self._outside = OutsideVariables(
             self.callbacks, link.weights.trainable, link.owns
         )
-        self._restored(chosen if chosen != self.step else None)
+        self._move_to_restored_step(chosen if chosen != self.step else None)
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
@@ -163,7 +163,7 @@ class TrainRun(CallbackRun):
         self._epochs.go_on_from(state, self.step, session, went_back=went_back)
         self._state.keeper.ready(self._state)
 
-    def _restored(self, step: int | None) -> None:
+    def _move_to_restored_step(self, step: int | None) -> None:
         """Sets the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
         if step is None and epoch is not None:

@@ -38,16 +38,16 @@ class TrainingEpochs:
         # A context of events that change no state of callbacks and no variable.
         self._without_effect = without_effect
         # The state of the epoch that a restart or a recovery interrupted.
-        self._kept: LoopState | None = None
+        self._interrupted: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
         # that had ended by then do not begin again.
-        self._ahead = 0
+        self._state_step = 0
         # The epoch that comes next; None where a restart or a recovery may skip some.
         self._next: int | None = None
 
     def begin(self, step: int, session: Session) -> None:
         """Begins the epoch of a step."""
-        self.clock.begin(max(step, self._ahead))
+        self.clock.begin(max(step, self._state_step))
         self.warn_of_missed(self.clock.number)
         self._next = self.clock.number + 1
         has_begun = self._has_begun_before
@@ -77,13 +77,13 @@ class TrainingEpochs:
     @property
     def _has_begun_before(self) -> bool:
         """Whether the epoch is the one that an earlier run had begun and not ended."""
-        kept = self._kept
+        kept = self._interrupted
         if kept is None or kept.sums is None:
             return False
         return self.clock.number_of(kept.step) == self.clock.number
 
     def _begin_means(self, session: Session) -> None:
-        state, self._kept = self._kept, None
+        state, self._interrupted = self._interrupted, None
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
@@ -101,9 +101,9 @@ class TrainingEpochs:
         metrics: Mapping[str, Any] = {}
         if self.clock.is_open:
             sums, metrics = self.logs.sums(), self.logs.metrics(session)
-        elif self._kept is not None:
+        elif self._interrupted is not None:
             # Saved before the first step after a restart: the epoch goes on there.
-            sums, metrics = self._kept.sums, self._kept.metrics
+            sums, metrics = self._interrupted.sums, self._interrupted.metrics
         return LoopState(
             step, self._rates.state(), sums, metrics, self.clock.origin, self._length
         )
@@ -114,8 +114,8 @@ class TrainingEpochs:
         """Goes on after a restart or a recovery, with the state that was saved."""
         if state is not None:
             self._rates.restore(state.rates)
-        self._kept, self._next = state, None
-        self._ahead = 0 if state is None else state.step
+        self._interrupted, self._next = state, None
+        self._state_step = 0 if state is None else state.step
         self.clock.go_on(step, None if state is None else state.origin)
         if self.clock.is_open:
             if state is not None or went_back:

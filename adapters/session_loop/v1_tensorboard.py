@@ -11,7 +11,7 @@ from hookbridge.ground import compat
 _V1 = "callbacks_v1"
 
 
-def effective(guest: Guest) -> Guest:
+def with_present_class(guest: Guest) -> Guest:
     """The guest with the object whose methods are called: nearly always itself.
 
     A `TensorBoard` that is made while a graph is the default one is of

@@ -12,7 +12,7 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.loop_state import parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state import rewriting
-from hookbridge.adapters.state.backups import Backup, newer_than, newest_of
+from hookbridge.adapters.state.backups import Backup, choose_newest, newest_of
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, InOrder
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
@@ -23,7 +23,7 @@ from hookbridge.ground.tf_config import ClusterConfig, task_of
 class KeptState(Protocol):
     """What a keeper asks of a training run; `run_state.RunState` is one."""
 
-    run: Any  # a `TrainRun`
+    run: Any  # a `TrainingRun`
     part: Part
     backups: list[Backup]
     is_ready: bool  # whether its callbacks go on in the present session
@@ -90,7 +90,7 @@ class StateKeeper:
         if checkpoint is None:
             newer = newest_of(backups, self._files)
         else:
-            newer = newer_than(checkpoint, step, backups, self._files)
+            newer = choose_newest(checkpoint, step, backups, self._files)
         if newer is None:
             return step
         self._backup, step = newer
@@ -228,9 +228,7 @@ class StateKeeper:
                 each.finish()
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
-        write = self._files.prepared(
-            checkpoint.prefix, self._step, in_step=self._in_step
-        )
+        write = self._files.writer(checkpoint.prefix, self._step, in_step=self._in_step)
         checkpoint.in_order(write)
 
     def step_is_over(self) -> None:

@@ -65,7 +65,7 @@ class RunState:
     @contextlib.contextmanager
     def without_effect(self) -> Iterator[None]:
         """Around an event that an earlier run has delivered: it sets nothing."""
-        go_back = self.part.going_back()
+        go_back = self.part.snapshot()
         with session_variables.undone(self.run.session):
             yield
         go_back()

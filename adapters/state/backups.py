@@ -109,13 +109,16 @@ def warn_without_state(backup: Backup) -> None:
     )
 
 
-def newer_than(
+def choose_newest(
     checkpoint: str, step: int, backups: Iterable[Backup], files: StateFiles
 ) -> tuple[Backup, int] | None:
-    """The backup from which a job goes on, and its step; None if from a checkpoint.
+    """Moves older backups aside, so that the newest of all is what a job goes on from.
 
-    Only one of them is restored, with everything: an older backup is set aside before
-    its callback finds it.
+    Only one of them is restored, with everything: no callback finds an older one.
+
+    Returns:
+      The backup from which the job goes on, and its step; None if it goes on from the
+      checkpoint.
     """
     newest: tuple[Backup, int] | None = None
     for backup in backups:

@@ -20,7 +20,7 @@ VERSION = 3
 OLDEST = 3
 # Version -> what makes of a document of this version one of the next. A new version
 # adds its predecessor here.
-STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
@@ -50,8 +50,8 @@ class Document(NamedTuple):
     is_in_step: bool = False
 
 
-def prepared(prefix: str, name: str, state: Document) -> Callable[[], None]:
-    """What writes the state of a process, as it is now, beside a checkpoint.
+def writer(prefix: str, name: str, state: Document) -> Callable[[], None]:
+    """Returns a function that writes a process's state, as it is now, to a checkpoint.
 
     See `read`. It may be called later, on another thread.
     """
@@ -152,7 +152,7 @@ def _newest(document: dict[str, Any]) -> dict[str, Any]:
             f"{OLDEST} to {VERSION}"
         )
     for each in range(version, VERSION):
-        document = STEPS[each](document)
+        document = UPGRADES[each](document)
     return document
 
 

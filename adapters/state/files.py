@@ -38,10 +38,10 @@ class StateFiles:
 
     def save(self, prefix: str, step: int, *, in_step: bool = False) -> None:
         """Writes the present state beside a checkpoint, which may not exist yet."""
-        self.prepared(prefix, step, in_step=in_step)()
+        self.writer(prefix, step, in_step=in_step)()
 
-    def prepared(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
-        """What writes the present state beside a checkpoint, now or later.
+    def writer(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
+        """Returns a function that writes the state, as it is now, beside a checkpoint.
 
         `in_step` says that callbacks have not had all events of the step yet: the state
         is written again after them, unless the process ends before.
@@ -50,7 +50,7 @@ class StateFiles:
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop for _, loop in states if loop is not None]
         state = Document(step, entries, loops, in_step)
-        return document.prepared(prefix, self._name, state)
+        return document.writer(prefix, self._name, state)
 
     def path_of(self, prefix: str) -> str:
         """Where the state of a checkpoint is."""

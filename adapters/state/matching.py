@@ -110,7 +110,9 @@ def _names(values: _Values) -> set[str]:
     return {name for each in values.values() for name in each}
 
 
-def _with_equal_values(callbacks: _Values, states: _Values, names: set[str]) -> set[str]:
+def _with_equal_values(
+    callbacks: _Values, states: _Values, names: set[str]
+) -> set[str]:
     """The names of values that some callback and some state have in common."""
     equal = set()
     for name in names:
@@ -138,7 +140,9 @@ def _pair(level: Level, pairs: dict[int, int]) -> None:
     """Adds the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
     states = _places({n: key for n, key in level.states.items() if n not in used})
-    callbacks = _places({n: key for n, key in level.callbacks.items() if n not in pairs})
+    callbacks = _places(
+        {n: key for n, key in level.callbacks.items() if n not in pairs}
+    )
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):
             pairs.update(zip(places, states[key], strict=True))

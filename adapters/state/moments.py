@@ -1,4 +1,4 @@
-"""Of which moment a checkpoint and the state beside it are: one rule for all loops.
+"""When a checkpoint and the state beside it are taken: one rule for all loops.
 
 Both are of the end of a step, with all that callbacks did and set by then. A run that
 ends early, within an epoch or before its last one, delivers the end of the epoch and of

@@ -92,8 +92,8 @@ class Part:
             for name in names:
                 self._base[place].pop(name, None)
 
-    def going_back(self) -> Callable[[], None]:
-        """What gives callbacks the restored attributes as they are now."""
+    def snapshot(self) -> Callable[[], None]:
+        """Returns a function that sets restored attributes back to the present."""
         now = []
         for place, names in self._restored.items():
             callback = self.callbacks[place]

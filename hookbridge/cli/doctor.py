@@ -10,7 +10,7 @@ SUMMARY = "Say whether an old program runs, and which places need manual work."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
-    "Nothing is run and TensorFlow is not imported. Exit code 1 if a place needs\n"
+    "Nothing is run and TensorFlow is not imported. Exit code 1 if a place found\n"
     "manual work: neither `hookbridge run` nor `hookbridge migrate` takes it."
 )
 
@@ -26,13 +26,13 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the diagnoses; returns 1 if something is left to a person."""
+    """Prints the diagnosis; returns 1 if something is left to a person."""
     escape_unknown()
     from hookbridge.old_programs.scanning import diagnosis
 
-    needs = diagnosis.diagnose(values.paths, values.target)
+    found = diagnosis.diagnose(values.paths, values.target)
     if values.format == "json":
-        print(diagnosis.as_json(needs))
+        print(diagnosis.as_json(found))
     else:
-        print(diagnosis.as_text(needs, details=values.details))
-    return int(needs.left > 0)
+        print(diagnosis.as_text(found, details=values.details))
+    return int(found.left > 0)

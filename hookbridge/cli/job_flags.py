@@ -62,7 +62,14 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
     },
 }
 # The flags of a command that reads data with the newest checkpoint, besides its files.
-_READING = ("loop", "header_lines", "bad_rows", "eval_batch_size", "model_dir", "seed")
+_WITHOUT_TRAINING = (
+    "loop",
+    "header_lines",
+    "bad_rows",
+    "eval_batch_size",
+    "model_dir",
+    "seed",
+)
 _LEAST = {"header_lines": 0, "num_ps": 0, "num_workers": 0, "seed": 0}
 # What gcloud's AI Platform and programs written for it call them.
 _ALIASES = {
@@ -78,7 +85,7 @@ def define(parser: Parser, files: str = "") -> None:
     parser.argument("file", flag="model_def")
     for title, flags in _FLAGS.items():
         if files:
-            names = [name for name in flags if name in (files, *_READING)]
+            names = [name for name in flags if name in (files, *_WITHOUT_TRAINING)]
         else:
             names = [name for name in flags if name != "predict_files"]
         if title and names:

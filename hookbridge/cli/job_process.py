@@ -17,7 +17,7 @@ from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
 # Errors of a run that had begun: they are no errors in usage.
-_RUNS = (
+_ERRORS_OF_A_RUN = (
     errors.LiveModelError,
     errors.LiveSessionError,
     errors.NeverCalledError,
@@ -36,7 +36,7 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     from hookbridge.jobs.training.job import TrainingJob
     from hookbridge.jobs.training.summary import hook_lines
 
-    cluster = _cluster_for_estimator()
+    cluster = _cluster_of_process()
     with hook_lines(to_stderr=values.format == "json"):
         module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
@@ -48,7 +48,9 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
             job = TrainingJob(module, settings, cluster)
             act(job)
         except (Exception, SystemExit) as e:
-            if isinstance(e, errors.HookBridgeError) and not isinstance(e, _RUNS):
+            if isinstance(e, errors.HookBridgeError) and not isinstance(
+                e, _ERRORS_OF_A_RUN
+            ):
                 raise
             code = exit_codes.of_error(e)
             if isinstance(e, SystemExit) and (
@@ -101,7 +103,7 @@ def _with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
     return replace(settings, loop="fit" if has_keras_model else "estimator")
 
 
-def _cluster_for_estimator() -> ClusterConfig:
+def _cluster_of_process() -> ClusterConfig:
     """The place of this process; rewrites a `TF_CONFIG` that Estimator refuses.
 
     It refuses a blank value and a cluster without a chief. In such a cluster every task

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookbridge import errors
-from hookbridge import old_programs as migrate
+from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
@@ -115,7 +114,7 @@ def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
     return []
 
 
-def _show(name: str, result: migrate.Rewritten, diff: bool) -> None:
+def _show(name: str, result: old_programs.Rewritten, diff: bool) -> None:
     """Prints the change of one file, as a diff or a line for each edit and comment."""
     if diff:
         print(result.diff(name), end="")
@@ -146,7 +145,7 @@ def _sum_up(counts: Counter[str], failures: Sequence[str], where: Any) -> None:
 
 
 def _rules() -> str:
-    width = max(len(rule.name) for rule in migrate.REWRITES)
-    lines = [f"{rule.name:<{width}}  {rule.summary}" for rule in migrate.REWRITES]
+    width = max(len(rule.name) for rule in old_programs.REWRITES)
+    lines = [f"{rule.name:<{width}}  {rule.summary}" for rule in old_programs.REWRITES]
     text = "Comments above what is left: `# TODO(hookbridge): CODE reason`."
     return "\n".join([*lines, f"{'todos':<{width}}  {text}"])

@@ -63,9 +63,9 @@ def run(values: Values) -> Callable[[], int]:
 
 def _check_recorded(folder: Path) -> int:
     """The exit code of what was recorded; says so if it is nothing."""
-    from hookbridge.insight.reference.recording_files import STEPS
+    from hookbridge.insight.reference.recording_files import STEPS_FILE
 
-    if any(file.stat().st_size for file in folder.glob(f"**/{STEPS}")):
+    if any(file.stat().st_size for file in folder.glob(f"**/{STEPS_FILE}")):
         return exit_codes.DONE
     print(
         f"hookbridge record: nothing was recorded in {str(folder)!r}: no training step "

@@ -43,7 +43,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     before it is whole, with its state.
 
     The memory holds the values twice, from the first save to the end: the copies of the
-        next save go where those of the last one were. If callbacks set variables in the
+    next save go where those of the last one were. If callbacks set variables in the
     step of a save, it is written once more with them, and the memory may hold them a
     third time meanwhile.
 

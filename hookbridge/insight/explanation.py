@@ -104,7 +104,7 @@ class Explanation(NamedTuple):
             role = "" if guest.role == "all" else f", role {guest.role!r}"
             lines.append(f"  {guest.name} ({guest.kind}): {guest.verdict}{role}")
             if guest.lost:
-                lines += _wrapped(f"at a restart {guest.lost}", "    ", 4)
+                lines += _filled_lines(f"at a restart {guest.lost}", "    ", 4)
         more = "Events and costs: `.details()`, or `hookbridge explain --details`."
         return "\n".join([*lines, more])
 
@@ -113,18 +113,20 @@ class Explanation(NamedTuple):
         lines = [f"Host: {HOSTS[self.host]}"]
         for guest in self.guests:
             lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
-            lines += _wrapped(f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4)
+            lines += _filled_lines(
+                f"runs on {guest.runs_on} (role {guest.role!r})", "  ", 4
+            )
             if guest.cost:
-                lines += _wrapped(f"costs {guest.cost}", "  ", 4)
+                lines += _filled_lines(f"costs {guest.cost}", "  ", 4)
             if guest.lost:
-                lines += _wrapped(f"at a restart {guest.lost}", "  ", 4)
+                lines += _filled_lines(f"at a restart {guest.lost}", "  ", 4)
             lines += _reason(guest, "  ")
             width = max((len(e.event) for e in guest.events), default=0)
             for row in guest.events:
                 text = row.when
                 if row.counterpart:
                     text += f" (counterpart: `{row.counterpart}`)"
-                lines += _wrapped(text, f"  {row.event:<{width}}  ", width + 4)
+                lines += _filled_lines(text, f"  {row.event:<{width}}  ", width + 4)
         if not self.guests:
             lines.append("No guests.")
         return "\n".join(lines)
@@ -237,7 +239,9 @@ def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
         if host == "session":
             guest.check_kind()
             if guest.kind == "callback":
-                checks.check_guest(v1_tensorboard.effective(guest), has_model=False)
+                checks.check_guest(
+                    v1_tensorboard.with_present_class(guest), has_model=False
+                )
         else:
             convert.callbacks_for(guest.item)
         if host == "parameter_server":
@@ -251,11 +255,11 @@ def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
 def _reason(guest: GuestReport, margin: str) -> list[str]:
     """Why a guest is refused; the command that prints the page stays whole."""
     reason, see, command = guest.reason.partition("See `")
-    lines = _wrapped(reason, margin, len(margin))
+    lines = _filled_lines(reason, margin, len(margin))
     return lines + ([f"{margin}{see}{command}"] if see else [])
 
 
-def _wrapped(text: str, begin: str, indent: int) -> list[str]:
+def _filled_lines(text: str, begin: str, indent: int) -> list[str]:
     return textwrap.wrap(
         text, _WIDTH, initial_indent=begin, subsequent_indent=" " * indent
     )

@@ -92,7 +92,7 @@ class Profile:
         self._covered.append(covered)
         return covered
 
-    def _follows(self, other: Any) -> bool:
+    def _note_followed(self, other: Any) -> bool:
         """Whether an object is already followed; adds it if not."""
         is_followed = any(other is each for each in self._followed)
         if not is_followed:
@@ -133,14 +133,14 @@ class Profile:
         """See `watchers.watch`."""
         if isinstance(wrapper, wrapt.ObjectProxy):
             return  # a proxy: calls reach the guest's methods, which it may replace
-        if self._follows(wrapper):
+        if self._note_followed(wrapper):
             return
         self._cover(wrapper, BRIDGE, lifecycle.overridden(wrapper, wrapper.acts_as))
 
     def joined(self, run: Any) -> None:
         """See `watchers.watch`: the steps of `fit` go through the run."""
         call = run.call
-        if self._follows(run):
+        if self._note_followed(run):
             return
         timed = self._timed(call, BRIDGE, "step", id(run))
 
@@ -150,7 +150,9 @@ class Profile:
             step = run.host.step_maker.function
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
-            if not self._follows(step):  # Keras's own step is no work of the bridge
+            if not self._note_followed(
+                step
+            ):  # Keras's own step is no work of the bridge
                 self._set(step, run=self._timed(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)

@@ -19,7 +19,7 @@ import pytest
 
 from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2_package
-from hookbridge.old_programs.names.removed import removed
+from hookbridge.old_programs.names import lost_in_libraries
 from hookbridge.old_programs.run import lost_names, lost_pictures
 from hookbridge.old_programs.scanning.scan import scan
 
@@ -82,7 +82,11 @@ def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
 
 
-OF_PILLOW = {name for name, row in removed().items() if row.library == "Pillow"}
+OF_PILLOW = {
+    name
+    for name, row in lost_in_libraries.lost_names().items()
+    if row.library == "Pillow"
+}
 
 
 def test_texts_have_the_sizes_of_pillow_9() -> None:
@@ -123,7 +127,11 @@ OF_NO_USE = re.compile(
 def test_every_name_that_numpy_has_lost_is_told() -> None:
     names = json.loads(NUMPY_1_18.read_text("utf-8"))
     lost = set(names) - set(dir(np))
-    known = {n[len("numpy.") :] for n in removed() if n.startswith("numpy.")}
+    known = {
+        n[len("numpy.") :]
+        for n in lost_in_libraries.lost_names()
+        if n.startswith("numpy.")
+    }
     known |= {"bool", "long"}  # NumPy 2 has them again
     assert not {n for n in lost - known if not OF_NO_USE.fullmatch(n)}
 
@@ -181,14 +189,17 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
 
 def test_each_old_assertion_names_that_of_today() -> None:
     for old, new in lost_names._OF_TESTS.items():
-        assert removed()[f"unittest.TestCase.{old}"].hint == f"`{new}`"
+        assert (
+            lost_in_libraries.lost_names()[f"unittest.TestCase.{old}"].hint
+            == f"`{new}`"
+        )
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:
-    for name, row in removed().items():
+    for name, row in lost_in_libraries.lost_names().items():
         assert bool(row.living) != bool(row.hint), name
         # Modules whose names of today are known come back with these names.
-        below = [n for n in removed() if n.startswith(f"{name}.")]
+        below = [n for n in lost_in_libraries.lost_names() if n.startswith(f"{name}.")]
         given = name in lost_names._OURS or bool(below)
         assert row.is_given_back is (given and not row.living), name
 

@@ -18,7 +18,7 @@ from hookbridge.ground import compat
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.job_inputs import Inputs
-from hookbridge.jobs.training.part import JobPart
+from hookbridge.jobs.training.job_process import JobProcess
 from hookbridge.jobs.training.session_training import SessionTraining
 from hookbridge.jobs.training.training_settings import TrainingSettings
 from hookbridge.jobs.training.user_file import load_file
@@ -136,7 +136,7 @@ def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
     settings = TrainingSettings(path, "estimator", str(tmp_path), ("list.csv",))
     definition = ModelDefinition(load_file(path))
     config = LocalCluster(num_workers=2, num_ps=1).configs()[1]
-    part = JobPart(definition, settings, Inputs(definition, settings), config, {})
+    part = JobProcess(definition, settings, Inputs(definition, settings), config, {})
     session_config = SessionTraining(part).estimator.config.session_config
     filters = ["/job:ps", f"/job:{config.task_type}/task:{config.task_index}"]
     assert list(session_config.device_filters) == filters

@@ -21,7 +21,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground.arguments import path
 
-HEADER, STEPS, ARRAYS = "recording.json", "steps.jsonl", "arrays"
+HEADER, STEPS_FILE, ARRAYS = "recording.json", "steps.jsonl", "arrays"
 FORMAT = 1
 Arrays = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ class Recording:
         try:
             header = (folder / HEADER).read_text(encoding="utf-8")
             self.header: dict[str, Any] = json.loads(header)
-            lines = (folder / STEPS).read_text(encoding="utf-8")
+            lines = (folder / STEPS_FILE).read_text(encoding="utf-8")
             self.steps: list[RecordedStep] = [
                 RecordedStep(folder, json.loads(line)) for line in lines.splitlines()
             ]

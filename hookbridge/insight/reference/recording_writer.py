@@ -20,7 +20,7 @@ from hookbridge.insight.reference.recording_files import (
     FORMAT,
     HEADER,
     NUMBERS,
-    STEPS,
+    STEPS_FILE,
     Arrays,
     Recording,
 )
@@ -71,7 +71,7 @@ class Writer:
         }
         (self._folder / ARRAYS).mkdir(exist_ok=True)
         self._save(_named("variables", self._last))
-        (self._folder / STEPS).write_text("", encoding="utf-8")
+        (self._folder / STEPS_FILE).write_text("", encoding="utf-8")
         self._write_header()
 
     def step(
@@ -104,7 +104,7 @@ class Writer:
         if self._kept:
             arrays |= _named("variables", after)
         self._save(arrays)
-        with open(self._folder / STEPS, "a", encoding="utf-8") as file:
+        with open(self._folder / STEPS_FILE, "a", encoding="utf-8") as file:
             file.write(json.dumps(_for_json(whole)) + "\n")
 
     def note(self, **facts: Any) -> None:

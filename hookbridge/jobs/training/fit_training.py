@@ -15,9 +15,9 @@ from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 from hookbridge.jobs.loops.towers.devices import tower_devices
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
+from hookbridge.jobs.training.job_process import SAVE_SECS, JobProcess
 from hookbridge.jobs.training.keras_model import compile_model, features_of
-from hookbridge.jobs.training.part import SAVE_SECS, JobPart
-from hookbridge.jobs.training.summary import watchers
+from hookbridge.jobs.training.summary import progress_callbacks
 
 v1 = tf.compat.v1
 
@@ -28,7 +28,7 @@ class FitTraining:
     It writes checkpoints as a session does, so each loop can read the other's weights.
     """
 
-    def __init__(self, part: JobPart) -> None:
+    def __init__(self, part: JobProcess) -> None:
         if not part.definition.is_keras:
             raise errors.RefusedError(
                 f"{part.definition.path} has a `model_fn`, which builds a graph with a "
@@ -75,7 +75,7 @@ class FitTraining:
             v1.train.CheckpointSaverHook(settings.model_dir, save_secs=SAVE_SECS),
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
-        hooks += watchers(keras_of(model), settings, last_step, guests)
+        hooks += progress_callbacks(keras_of(model), settings, last_step, guests)
         validation, validation_steps = self._validation()
         model.fit(
             batches,

@@ -15,8 +15,8 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel, Session
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN, TowerSpec
 from hookbridge.jobs.training.graph_optimizer import GraphOptimizer
+from hookbridge.jobs.training.job_process import JobProcess
 from hookbridge.jobs.training.keras_model import start_names
-from hookbridge.jobs.training.part import JobPart
 
 v1 = tf.compat.v1
 # The mean loss over the examples. An Estimator's own `loss` is the mean over the
@@ -46,7 +46,7 @@ def _size(features: Any) -> Any:
 class GraphModel:
     """Builds the network of a file in each graph: a Keras 2 model, or `graph_model`."""
 
-    def __init__(self, part: JobPart) -> None:
+    def __init__(self, part: JobProcess) -> None:
         self._definition = part.definition
         self._make_optimizer = GraphOptimizer(part.definition)
         self._replicas, self._is_chief = part.replicas, part.is_chief

@@ -23,14 +23,14 @@ from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.job_inputs import Inputs
-from hookbridge.jobs.training.part import JobPart
+from hookbridge.jobs.training.job_process import JobProcess
 from hookbridge.jobs.training.summary import failure, report, summary
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
 
-class TrainingWatch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+class StepCountHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """A hook that counts the steps, in every loop."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class TrainingJob:
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        self._part = JobPart(definition, settings, inputs, config, params)
+        self._part = JobProcess(definition, settings, inputs, config, params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.jobs.training.fit_training import FitTraining
@@ -135,7 +135,7 @@ class TrainingJob:
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the global step at the end."""
-        part, watch = self._part, TrainingWatch()
+        part, watch = self._part, StepCountHook()
         checkpoint, before = part.checkpoint(), part.global_step()
         # The loops of clusters save at SIGTERM by themselves.
         saving: AbstractContextManager[None] = contextlib.nullcontext()

@@ -26,8 +26,8 @@ from hookbridge.jobs.loops.towers.inputs import (
 )
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
-from hookbridge.jobs.training.part import JobPart
-from hookbridge.jobs.training.summary import watchers
+from hookbridge.jobs.training.job_process import JobProcess
+from hookbridge.jobs.training.summary import progress_callbacks
 
 v1 = tf.compat.v1
 
@@ -40,7 +40,7 @@ class SessionTraining:
     in `session` without one.
     """
 
-    def __init__(self, part: JobPart) -> None:
+    def __init__(self, part: JobProcess) -> None:
         self._part = part
         definition, settings = part.definition, part.settings
         self._devices = tower_devices(settings.num_towers)
@@ -213,7 +213,10 @@ class SessionTraining:
         part, settings = self._part, self._part.settings
         if steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
-            guests = [*guests, *watchers(tf.keras, settings, last_step, guests)]
+            guests = [
+                *guests,
+                *progress_callbacks(tf.keras, settings, last_step, guests),
+            ]
         validation: Any = None
         # An Estimator's cluster has a process of its own for evaluations.
         has_evaluator = part.config.cluster and settings.loop == "estimator"

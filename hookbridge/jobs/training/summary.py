@@ -22,7 +22,7 @@ from hookbridge.jobs.callbacks.progress import Progress
 from hookbridge.jobs.data.bad_rows import tidied
 from hookbridge.jobs.loops.towers.spec import PREDICT
 from hookbridge.jobs.training import user_file
-from hookbridge.jobs.training.part import JobPart
+from hookbridge.jobs.training.job_process import JobProcess
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -63,7 +63,7 @@ def hook_lines(*, to_stderr: bool) -> Iterator[None]:
         logger.setLevel(level)  # also clears the logger's cache of enabled levels
 
 
-def watchers(
+def progress_callbacks(
     keras: Any,
     settings: TrainingSettings,
     last_step: int | None,
@@ -97,7 +97,7 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
 
 
 def summary(
-    part: JobPart, facts: Mapping[str, float], before: int, last_step: int | None
+    part: JobProcess, facts: Mapping[str, float], before: int, last_step: int | None
 ) -> str:
     """The last message of a training, which says where its files are.
 
@@ -142,7 +142,7 @@ def _outcome(
     return f"trained to step {step}{since} with --loop={loop} in {secs:.1f} s"
 
 
-def failure(part: JobPart, error: BaseException, mode: str, command: str) -> str:
+def failure(part: JobProcess, error: BaseException, mode: str, command: str) -> str:
     """The message about an error; names the row, the disk, or the file's line."""
     prefix, file = f"hookbridge: {command}: ", part.settings.model_def
     text = str(getattr(error, "message", None) or error)
@@ -173,7 +173,7 @@ def failure(part: JobPart, error: BaseException, mode: str, command: str) -> str
     return "\n".join(lines)
 
 
-def _bad_row(part: JobPart, mode: str) -> Any:
+def _bad_row(part: JobProcess, mode: str) -> Any:
     """The first row that cannot be read, or whose loss fails."""
     row = part.inputs.bad_row(mode)
     if row is not None or mode == PREDICT or not part.definition.is_keras:

@@ -1,7 +1,7 @@
 """What TensorFlow 1 had, what a newer TensorFlow lacks of it, and what stands for that.
 
-Reading order: `target` (the public names of a TensorFlow), `sources` (what an installed
-package lacks), `contrib_names`, `renamed_arguments`, `removed` (what other libraries
-lost), then `outcome`, `private_names` and `resolution` (what becomes of a name). The
-lists are in `data/`.
+Reading order: `target` (the public names of a TensorFlow), `installed_names` (what an
+installed package lacks), `contrib_names`, `renamed_arguments`, `lost_in_libraries`
+(what other libraries lost), then `outcome`, `private_names` and `resolution` (what
+becomes of a name). The lists are in `data/`.
 """

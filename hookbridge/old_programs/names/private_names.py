@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.installed_names import missing_private
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
     V1,
@@ -11,7 +12,6 @@ from hookbridge.old_programs.names.outcome import (
     has_estimator,
     joined,
 )
-from hookbridge.old_programs.names.sources import missing_private
 from hookbridge.old_programs.names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names

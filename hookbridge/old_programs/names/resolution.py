@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, private_names
+from hookbridge.old_programs.names.installed_names import names_in
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
     V1,
@@ -19,8 +21,6 @@ from hookbridge.old_programs.names.outcome import (
     hint,
     joined,
 )
-from hookbridge.old_programs.names.removed import removed, removed_part
-from hookbridge.old_programs.names.sources import names_in
 from hookbridge.old_programs.names.target import (
     Target,
     had_in_tf1,
@@ -47,8 +47,8 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
-    if part := removed_part(name):
-        return _resolve_removed(name, part)
+    if part := lost_part(name):
+        return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
@@ -71,9 +71,9 @@ def _hook_of_today(name: str, target: Target) -> str:
     return hook if is_hook and target.has(hook) else ""
 
 
-def _resolve_removed(name: str, part: str) -> Resolution:
+def _resolve_lost(name: str, part: str) -> Resolution:
     """What stands for a name of another library, of which `part` was removed."""
-    row = removed()[part]
+    row = lost_names()[part]
     if row.living:
         return Resolution("LOST_NAME", row.living + name[len(part) :])
     if row.is_given_back and name == part:

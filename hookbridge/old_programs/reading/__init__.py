@@ -9,7 +9,7 @@ names a library), `starred` (what bare names of starred imports mean), `conditio
 (what conditions about versions come to), `guards` (code that a program runs only where
 a name is there), `evidence` (what one file says), `meaning` (what a program says),
 `python2`, `ipython_lines`, `notebooks` and `modules` (a file with all of this),
-`imports` (which file an import means), `search_path` (folders that a file adds),
+`imported_files` (which file an import means), `search_path` (folders that a file adds),
 `scripts` (whether a file does something), `programs` (which files run together),
 `lost_imports` (what libraries have lost of it), `packages` (what is missing beside
 TensorFlow), `libraries` (installed packages of TensorFlow 1), `library_losses` (what

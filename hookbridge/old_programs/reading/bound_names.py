@@ -106,7 +106,7 @@ class Names:
         # The dotted names that the module assigns to, such as `tensorflow.model`.
         stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
         attributes = (n for n in stored if isinstance(n, ast.Attribute))
-        written = filter(None, map(self.raw, attributes))
+        written = filter(None, map(self.through_program, attributes))
         self.written: frozenset[str] = frozenset(written)
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
@@ -173,7 +173,7 @@ class Names:
                 and len(statement.targets) == 1
                 and isinstance(statement.targets[0], ast.Name)
                 and isinstance(statement.value, ast.Attribute | ast.Name)
-                and (value := self.raw(statement.value)) is not None
+                and (value := self.through_program(statement.value)) is not None
                 and value.partition(".")[0].startswith(_FOLLOWED)
             ):
                 name = statement.targets[0].id
@@ -202,15 +202,15 @@ class Names:
                     found.add(node.id)
         return frozenset(found)
 
-    def raw(self, node: ast.AST) -> str | None:
+    def through_program(self, node: ast.AST) -> str | None:
         """The dotted name of an expression as imported, or None.
 
         What it has from another module of the program is what it is there.
         """
-        dotted = self.plain(node)
+        dotted = self.by_imports(node)
         return dotted and self._followed(dotted) if self.through else dotted
 
-    def plain(self, node: ast.AST) -> str | None:
+    def by_imports(self, node: ast.AST) -> str | None:
         """The dotted name of an expression as the imports of this file say it."""
         first, parts = _parts(node)
         root = self._meant(first) if isinstance(first, ast.Name) else loaded(first)
@@ -238,9 +238,9 @@ class Names:
             scope = scope.above
         return self.bound.get(node.id)
 
-    def of(self, node: ast.AST) -> str | None:
+    def canonical(self, node: ast.AST) -> str | None:
         """The canonical dotted name of an expression, or None."""
-        raw = self.raw(node)
+        raw = self.through_program(node)
         return None if raw is None else canonical(raw)
 
 

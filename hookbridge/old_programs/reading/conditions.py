@@ -131,7 +131,7 @@ class Conditions:
         for module in ("tf", "tf.compat.v1"):
             for name in ("__version__", "VERSION", "version.VERSION"):
                 values[f"{module}.{name}"] = tensorflow
-        name = canonical(self._names.raw(node) or "")
+        name = canonical(self._names.through_program(node) or "")
         if name in values:
             return values[name]
         if isinstance(node, ast.Name) and node.id in self._values:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from hookbridge.old_programs.names.removed import removed_part
+from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.bound_names import Names
@@ -109,7 +109,7 @@ class Evidence:
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
     # The names that it uses and that another library has no more.
-    removed: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
 
 def examine(
@@ -123,8 +123,8 @@ def examine(
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
-    removed = {removed_part(name) for _, name in uses(nodes, names)} - {""}
-    return Evidence(**first_uses, written=written, removed=frozenset(removed))
+    lost = {lost_part(name) for _, name in uses(nodes, names)} - {""}
+    return Evidence(**first_uses, written=written, lost=frozenset(lost))
 
 
 def _signs(
@@ -159,7 +159,7 @@ def _examine_nodes(
             if node.value == _LEGACY_KERAS:
                 yield "keras_choice", _LEGACY_KERAS, node.lineno
         elif given and isinstance(node, ast.Name):
-            name = names.of(node) if node.id in given else None
+            name = names.canonical(node) if node.id in given else None
             if name is not None:
                 yield from _examine_name(name, node.lineno, target)
         elif type(node) in STATEMENTS:
@@ -169,7 +169,7 @@ def _examine_nodes(
 
 def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:
     """What a call shows: the old name of a learning rate, or what it imports."""
-    full = names.of(node.func) or ""
+    full = names.canonical(node.func) or ""
     old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
     if old_rate and full.startswith("tf.keras.optimizers."):
         yield "keras2", f"{full}(lr=)", node.lineno
@@ -187,7 +187,7 @@ def _examine_attribute(
     node: ast.Attribute, names: Names, target: Target
 ) -> Iterator[_Sign]:
     """What a dotted name shows, or a method of whatever it is called on."""
-    full = names.of(node)
+    full = names.canonical(node)
     if full is not None:
         yield from _examine_name(full, node.lineno, target)
     elif node.attr in _OLD_METHODS:
@@ -217,7 +217,7 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
 def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
     """The calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    called = [(call, names.of(call.func) or "") for call in calls]
+    called = [(call, names.canonical(call.func) or "") for call in calls]
     all_names = {name for _, name in called}
     # A program that makes its graph itself has v1 behaviour inside of it.
     has_graph = bool(all_names & {"tf.Graph", "tf.compat.v1.Graph"})

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.removed import removed, removed_part, roots
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.import_statements import all_imports
 from hookbridge.old_programs.reading.libraries import MAX_FILES, package_of
@@ -30,7 +30,7 @@ def _lost() -> frozenset[str]:
     """The names that are given back."""
     return frozenset(
         name
-        for name, row in removed().items()
+        for name, row in lost_names().items()
         if row.library == _LIBRARY and (row.living or row.is_given_back)
     )
 
@@ -72,7 +72,7 @@ def _uses(folder: str) -> tuple[Use, ...]:
         if not isinstance(module, Module):
             continue
         for node, full in uses(module.nodes, module.names):
-            part = removed_part(full)
+            part = lost_part(full)
             if part in _lost() and id(node) not in module.guarded:
                 found.setdefault((part, file), Use(part, file, node.lineno))
     return tuple(found.values())

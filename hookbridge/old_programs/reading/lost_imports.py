@@ -8,14 +8,14 @@ import os
 import sys
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names import sources
-from hookbridge.old_programs.names.removed import removed, removed_part
+from hookbridge.old_programs.names import installed_names
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.import_statements import Import, imports
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Programs
 
-# What of these is lost other parts of `doctor` say, and `run` has its own ways.
+# Names of these packages are handled elsewhere: by `scan`, and by `run` itself.
 _OTHERS = frozenset({*TENSORFLOW, "distutils"})
 
 
@@ -24,7 +24,7 @@ def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
     return filter(_is_lost, _of_libraries(module, programs))
 
 
-def in_vain(module: Module, programs: Programs) -> frozenset[str]:
+def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
     """The names among them that nothing uses: the program runs without them."""
     return frozenset(
         one.full
@@ -33,7 +33,7 @@ def in_vain(module: Module, programs: Programs) -> frozenset[str]:
     )
 
 
-def idle(module: Module, programs: Programs) -> Iterator[Import]:
+def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
     """The imports of packages that are not installed, and of which nothing is used."""
     for one in _of_libraries(module, programs):
         is_unused = programs.is_unused(module, one.bound)
@@ -64,8 +64,8 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
 
 
 def _is_lost(one: Import) -> bool:
-    if part := removed_part(one.full):
-        row = removed()[part]
+    if part := lost_part(one.full):
+        row = lost_names()[part]
         return not (row.living or row.is_given_back)
     num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
-    return bool(sources.missing(one.full, num_modules).rest)
+    return bool(installed_names.missing(one.full, num_modules).rest)

@@ -46,7 +46,7 @@ def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     result = Meaning(
         **_first_uses(files),
         written=frozenset().union(*(file.written for file in files)),
-        removed=frozenset().union(*(file.removed for file in files)),
+        lost=frozenset().union(*(file.lost for file in files)),
     )
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.

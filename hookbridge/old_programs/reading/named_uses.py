@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from hookbridge.old_programs.names.removed import removed_methods
+from hookbridge.old_programs.names.lost_in_libraries import lost_methods
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -31,9 +31,9 @@ def uses(
     for node in nodes:
         if isinstance(node, ast.Attribute):
             inner.add(id(node.value))
-            if id(node) not in inner and (name := names.of(node)) is not None:
+            if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
-            elif lost := removed_methods(node.attr):
+            elif lost := lost_methods(node.attr):
                 yield from ((node, name) for name in _of_imported(lost, nodes))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
@@ -59,6 +59,6 @@ def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
 
 def _given(node: ast.Name, names: Names) -> Iterator[tuple[ast.Name, str]]:
     """A bare name that a starred import gives."""
-    name = names.of(node) if node.id in names.given else None
+    name = names.canonical(node) if node.id in names.given else None
     if name:
         yield node, name

@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hookbridge import errors
-from hookbridge.old_programs.names.removed import roots
+from hookbridge.old_programs.names.lost_in_libraries import roots
 from hookbridge.old_programs.reading.import_statements import all_imports, canonical
-from hookbridge.old_programs.reading.imports import folders_above, imported, know, link
+from hookbridge.old_programs.reading.imported_files import (
+    folders_above,
+    imported,
+    know,
+    link,
+)
 from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
 from hookbridge.old_programs.reading.modules import (
     Module,
@@ -59,8 +64,8 @@ class Place:
     unused: frozenset[str] = frozenset()
     # The names that other files of its programs import from it, one by one.
     taken: frozenset[str] = frozenset()
-    # What it imports in vain from libraries that have lost it, by full names.
-    lost: frozenset[str] = frozenset()
+    # What it imports from libraries that have lost it, and does not use, by full names.
+    unused_lost: frozenset[str] = frozenset()
 
 
 class Programs:

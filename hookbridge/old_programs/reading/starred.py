@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from hookbridge.old_programs.names import contrib_names, sources
-from hookbridge.old_programs.names.removed import removed, removed_part, roots
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
 from hookbridge.old_programs.reading.bound_names import Given, Names
@@ -106,7 +106,7 @@ def gives(module: str, name: str) -> bool:
     """
     full, target = canonical(f"{module}.{name}"), Target(NEWEST)
     if module.partition(".")[0] not in _ROOTS:
-        return removed_part(full) == full and not removed()[full].is_method
+        return lost_part(full) == full and not lost_names()[full].is_method
     if full.startswith("tf.contrib."):
         inside = full.removeprefix("tf.contrib.")
         if ".python." in f".{inside}":

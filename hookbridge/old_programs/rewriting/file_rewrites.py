@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.old_programs.names.target import NEWEST, Target
-from hookbridge.old_programs.reading.lost_imports import in_vain
+from hookbridge.old_programs.reading.lost_imports import unused_lost_imports
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
 from hookbridge.old_programs.reading.programs import read_programs
@@ -71,8 +71,8 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
-            lost = in_vain(module, programs)
-            place = dataclasses.replace(programs.place(module), lost=lost)
+            lost = unused_lost_imports(module, programs)
+            place = dataclasses.replace(programs.place(module), unused_lost=lost)
             result = rewrite_module(module, place, names, *choice, guests)
             yield _whole(result, module)
         except ValueError as e:

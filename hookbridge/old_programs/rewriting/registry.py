@@ -3,7 +3,7 @@
 To add a rule, write a module like `old_arguments` with `apply` and `RULE`, name it
 here, show it in docs/migration.md and add its cases to tests/migrate/rewrites: tests
 compare the three. A rule of your own program needs none of this: give it to
-`migrate.rewrite(rules=...)`.
+`hb.old_programs.rewrite(rules=...)`.
 """
 
 from __future__ import annotations

@@ -38,14 +38,16 @@ _VERSION_MAGIC = "tensorflow_version"
 class Cells(ast.NodeTransformer):
     """Gives cells the program's TensorFlow, and keeps the one that is installed."""
 
-    def __init__(self, targets_tf1: bool | None, in_vain: Collection[str] = ()) -> None:
+    def __init__(
+        self, targets_tf1: bool | None, left_out: Collection[str] = ()
+    ) -> None:
         self._targets_tf1 = targets_tf1  # see `statements.as_run`
-        self._in_vain = in_vain
+        self._left_out = left_out
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         """Called with the whole cell."""
         self.generic_visit(node)
-        return as_run(node, self._targets_tf1, self._in_vain)
+        return as_run(node, self._targets_tf1, self._left_out)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leaves out an installation, and says so."""
@@ -124,13 +126,13 @@ class IPythonShell:
             user_module=main,
             compiler_class=_Compiler,
         )
-        prepare(shell, program, targets_tf1, program.in_vain(file))
+        prepare(shell, program, targets_tf1, program.left_out(file))
         # It says so where a cell ends the program.
         warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
         self._shell = shell
 
     def run(self, cell: Cell) -> BaseException | None:
-        """See `cells.Shell`."""
+        """See `notebook_cells.Shell`."""
         self._shell.compile.cell = cell.label(self._file)
         self._shell.error = None
         done = self._shell.run_cell(cell.source, store_history=True)
@@ -148,10 +150,10 @@ def prepare(
     shell: Any,
     program: Program,
     targets_tf1: bool | None,
-    in_vain: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> None:
     """Lets the cells and the files of a shell find the program's TensorFlow."""
-    shell.ast_transformers.append(Cells(targets_tf1, in_vain))
+    shell.ast_transformers.append(Cells(targets_tf1, left_out))
     _prepare_files(shell, program)
     if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(_version, magic_name=_VERSION_MAGIC)

@@ -16,7 +16,7 @@ from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.removed import removed
+from hookbridge.old_programs.names.lost_in_libraries import lost_names
 from hookbridge.old_programs.run import lost_pictures
 
 
@@ -129,9 +129,9 @@ def bring_back(used: Collection[str]) -> None:
     Args:
       used: the removed names that the program uses.
     """
-    names = {n for n, row in removed().items() if row.library in _ALWAYS} | {*used}
+    names = {n for n, row in lost_names().items() if row.library in _ALWAYS} | {*used}
     for name in sorted(names):
-        row = removed()[name]
+        row = lost_names()[name]
         if _has(name):
             continue  # this release of the library, maybe an older one, still has it
         if name in _OURS:

@@ -75,8 +75,8 @@ def run(
         shell = ipython.IPythonShell(main, located.file, program, targets_tf1)
         folders = (ipython.FOLDER,)
     else:
-        in_vain = program.in_vain(located.file)
-        shell = PlainShell(main, located.file, targets_tf1, in_vain)
+        left_out = program.left_out(located.file)
+        shell = PlainShell(main, located.file, targets_tf1, left_out)
     name, left = os.path.basename(located.file), list(notebook.code)
     while left:
         cell = left.pop(0)
@@ -107,12 +107,12 @@ class PlainShell:
         main: types.ModuleType,
         file: str,
         targets_tf1: bool | None,
-        in_vain: Collection[str] = (),
+        left_out: Collection[str] = (),
     ) -> None:
         self._space = main.__dict__
         self._file = file
         self._targets_tf1 = targets_tf1
-        self._in_vain = in_vain
+        self._left_out = left_out
 
     def run(self, cell: Cell) -> BaseException | None:
         """See `Shell`; shows the value of an expression at the end of the cell."""
@@ -120,7 +120,7 @@ class PlainShell:
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)
         tree = ast.parse(source, name)
-        tree = statements.as_run(tree, self._targets_tf1, self._in_vain)
+        tree = statements.as_run(tree, self._targets_tf1, self._left_out)
         is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
         last = tree.body.pop() if is_shown else None
         try:

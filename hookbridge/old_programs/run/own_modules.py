@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.lost_imports import idle, in_vain
+from hookbridge.old_programs.reading.lost_imports import (
+    unused_absent_imports,
+    unused_lost_imports,
+)
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread, read_module
 from hookbridge.old_programs.reading.notebooks import Notebook
@@ -34,13 +37,13 @@ class Program:
         own: OwnCode,
         evidence: Mapping[str, Evidence],
         notebook: Notebook | None = None,
-        lost: Mapping[str, frozenset[str]] | None = None,
+        left_out: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self.own = own
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
-        # Real path -> imported names that a library lost, and that nothing uses.
-        self._lost = lost or {}
+        # Real path -> imports that nothing uses, of what is lost or absent.
+        self._left_out = left_out or {}
         self._evidence = dict(evidence)
         # The files that the main file imports, in whatever folder they are.
         self._read = set(map(os.path.realpath, evidence))
@@ -48,9 +51,9 @@ class Program:
         self.entered: bool = False
         self._joiner: Joiner | None = None
 
-    def in_vain(self, file: str) -> frozenset[str]:
-        """The imports of a file that are left out: their names are lost and unused."""
-        return self._lost.get(os.path.realpath(file), frozenset())
+    def left_out(self, file: str) -> frozenset[str]:
+        """The imports of a file that are left out: nothing uses them, and they fail."""
+        return self._left_out.get(os.path.realpath(file), frozenset())
 
     @property
     def uses_tensorflow(self) -> bool:
@@ -74,10 +77,10 @@ class Program:
 
     def _bring_back(self, module: Module | Unread) -> None:
         """Gives libraries back what a file uses that is loaded late."""
-        if self.entered and isinstance(module, Module) and module.evidence.removed:
+        if self.entered and isinstance(module, Module) and module.evidence.lost:
             from hookbridge.old_programs.run import lost_names
 
-            lost_names.bring_back(module.evidence.removed)
+            lost_names.bring_back(module.evidence.lost)
 
     def enter(self) -> None:
         """Enters the world, once."""
@@ -146,11 +149,11 @@ class OwnLoader(SourceFileLoader):
         path = self.get_filename(fullname)
         data = self.get_data(path)
         targets_tf1 = self._program.note_loaded(path)
-        in_vain = self._program.in_vain(path)
-        if targets_tf1 is None and not in_vain:
+        left_out = self._program.left_out(path)
+        if targets_tf1 is None and not left_out:
             return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        tree = as_run(tree, targets_tf1, in_vain)
+        tree = as_run(tree, targets_tf1, left_out)
         return compile(tree, path, "exec", dont_inherit=True)
 
 
@@ -182,13 +185,13 @@ def read(launch: Launch, located: Located) -> Program:
     programs = read_program([located.file, *located.others], own.roots())
     modules = programs.modules
     evidence = {module.file: module.evidence for module in modules}
-    lost = {module.path: _left_out(module, programs) for module in modules}
-    program = Program(launch, own, evidence, modules[0].notebook, lost)
+    left_out = {module.path: _unused_imports(module, programs) for module in modules}
+    program = Program(launch, own, evidence, modules[0].notebook, left_out)
     sys.meta_path.insert(0, OwnFinder(program))
     return program
 
 
-def _left_out(module: Module, programs: Programs) -> frozenset[str]:
+def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
     """The imports that are left out, since they fail and nothing uses them."""
-    absent = {one.full for one in idle(module, programs)}
-    return in_vain(module, programs) | absent
+    absent = {one.full for one in unused_absent_imports(module, programs)}
+    return unused_lost_imports(module, programs) | absent

@@ -29,18 +29,18 @@ _ANSWERS = "hookbridge.old_programs.run.answers"
 
 
 def as_run(
-    tree: ast.Module, targets_tf1: bool | None, in_vain: Collection[str] = ()
+    tree: ast.Module, targets_tf1: bool | None, left_out: Collection[str] = ()
 ) -> ast.Module:
     """A module as it runs: imports of TensorFlow are answered, old arguments renamed.
 
     Args:
       tree: the module; it is changed.
       targets_tf1: whether it means TensorFlow 1; None for one without TensorFlow.
-      in_vain: imports that are left out, by their full names: a library has lost these
+      left_out: imports that are left out, by their full names: a library has lost these
         names, or is not installed, and nothing uses them.
     """
-    if in_vain:
-        tree = _LeavingOut(in_vain).visit(tree)
+    if left_out:
+        tree = _LeavingOut(left_out).visit(tree)
     if targets_tf1 is None:
         return tree
     rewriting = _Rewriting(starred.free_names(tree))
@@ -70,12 +70,12 @@ def _comes_first(statement: ast.stmt) -> bool:
 class _LeavingOut(ast.NodeTransformer):
     """Leaves imports out; those of packages that are not installed are tried."""
 
-    def __init__(self, in_vain: Collection[str]) -> None:
-        self._in_vain = in_vain
+    def __init__(self, left_out: Collection[str]) -> None:
+        self._left_out = left_out
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
         found = list(imports(node))
-        vain = [one for one in found if one.full in self._in_vain]
+        vain = [one for one in found if one.full in self._left_out]
         node.names = [one.alias for one in found if one not in vain]
         statements: list[ast.stmt] = [node] if node.names else []
         for one in vain:

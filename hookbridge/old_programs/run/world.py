@@ -100,7 +100,7 @@ def enter(world: World) -> None:
     from hookbridge.old_programs.run import lost_names, old_meanings
 
     _end_coordinators_with_threads()
-    lost_names.bring_back(world.meaning.removed)
+    lost_names.bring_back(world.meaning.lost)
     old_meanings.bring_back()
     if world.v1:
         logger = tf.get_logger()

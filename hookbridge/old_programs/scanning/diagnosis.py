@@ -14,13 +14,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from hookbridge.ground import compat, extras
-from hookbridge.old_programs.names.removed import removed_part
+from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
-from hookbridge.old_programs.reading.lost_imports import idle, is_absent, lost_imports
+from hookbridge.old_programs.reading.lost_imports import (
+    is_absent,
+    lost_imports,
+    unused_absent_imports,
+)
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
@@ -31,7 +35,7 @@ FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "p
 
 
 @dataclass(frozen=True)
-class Diagnoses:
+class Diagnosis:
     """What the programs in some files need, and what they import in vain."""
 
     target: str  # the TensorFlow that the program has to run on
@@ -49,26 +53,26 @@ class Diagnoses:
         return sum(bool(one.person) for one in self.found) + len(self.unread)
 
 
-def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnoses:
+def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnosis:
     """Lists what the programs in files and folders need and the target lacks.
 
     The modules of a program that its files import are read, as `run` reads them.
     """
     names = Target(target)
     programs, unread = read_programs(paths)
-    needs = [
+    findings = [
         finding
         for module in programs.modules
         for finding in findings_of(module, programs.place(module), names)
     ]
-    needs += _old_libraries(programs)
-    needs += _not_in_libraries(programs)
-    needs += _library_losses(programs)
-    needs.sort(key=lambda d: (not d.person, d.file, d.cell, d.line, d.column))
-    return Diagnoses(
+    findings += _old_libraries(programs)
+    findings += _not_in_libraries(programs)
+    findings += _library_losses(programs)
+    findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
+    return Diagnosis(
         target,
         len(programs.modules),
-        tuple(needs),
+        tuple(findings),
         tuple(unread),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
@@ -97,7 +101,7 @@ def _absent(programs: Programs) -> Iterator[str]:
     for module in programs.modules:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
-        unused = {one.full for one in idle(module, programs)}
+        unused = {one.full for one in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):
                 if name not in unused and is_absent(name, module, programs):
@@ -132,10 +136,10 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
     And for each import of what is not installed, if nothing uses it.
     """
     for module in programs.modules:
-        for one in idle(module, programs):
+        for one in unused_absent_imports(module, programs):
             yield finding_at(module, one.node, "UNUSED_IMPORT", one.full, UNUSED_WAY)
         for one in lost_imports(module, programs):
-            if removed_part(one.full):
+            if lost_part(one.full):
                 continue  # the scan has it
             root = one.full.partition(".")[0]
             code = "LIBRARY_NAME"
@@ -155,53 +159,53 @@ def _named(node: ast.AST) -> set[str]:
     return {name for name in names if name.partition(".")[0]}
 
 
-def as_json(diagnoses: Diagnoses) -> str:
-    """The diagnoses as JSON, indented."""
-    findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnoses.found]
-    rest = {**asdict(diagnoses), "found": findings, "left": diagnoses.left}
+def as_json(diagnosis: Diagnosis) -> str:
+    """The diagnosis as JSON, indented."""
+    findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnosis.found]
+    rest = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
     return json.dumps(rest, indent=2)
 
 
-def as_text(diagnoses: Diagnoses, *, details: bool = False) -> str:
+def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     """The verdict, then what is left to a person, in 100 columns.
 
     Args:
-      diagnoses: what was found.
+      diagnosis: what was found.
       details: whether the other places follow, with what mends them.
     """
-    files = _counted(diagnoses.files, "file")
-    read = f"({files} read; target TensorFlow {diagnoses.target})"
-    lines = textwrap.wrap(f"{_verdict(diagnoses)} {read}", COLUMNS)
+    files = _counted(diagnosis.files, "file")
+    read = f"({files} read; target TensorFlow {diagnosis.target})"
+    lines = textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
     troubles = compat.known_troubles(compat.installed_versions())
     for trouble in troubles:
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
-    for name in diagnoses.absent:
+    for name in diagnosis.absent:
         what = f"the program imports {name}, which is not installed."
         if name in extras.MODULES:
             what += f" Install it with {extras.install(extras.MODULES[name][1])}."
         lines += textwrap.wrap(f"This machine: {what}", COLUMNS)
-    for text in diagnoses.missing:
+    for text in diagnosis.missing:
         lines += textwrap.wrap(f"This machine: {text}", COLUMNS)
-    for unread in diagnoses.unread:
+    for unread in diagnosis.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    lines += _listed(one for one in diagnoses.found if one.person or details)
-    mended = sum(not one.person for one in diagnoses.found)
+    lines += _listed(one for one in diagnosis.found if one.person or details)
+    mended = sum(not one.person for one in diagnosis.found)
     if mended and not details:
         lines.append(f"`--details` lists {_counted(mended, 'place')} more.")
     return "\n".join(lines)
 
 
-def _verdict(diagnoses: Diagnoses) -> str:
+def _verdict(diagnosis: Diagnosis) -> str:
     """Whether there is work for a person, as one sentence."""
-    if diagnoses.left:
-        is_one = diagnoses.left == 1
+    if diagnosis.left:
+        is_one = diagnosis.left == 1
         need = "needs" if is_one else "need"
-        return f"{_counted(diagnoses.left, 'place')} {need} manual work."
-    names = " and ".join(diagnoses.absent)
+        return f"{_counted(diagnosis.left, 'place')} {need} manual work."
+    names = " and ".join(diagnosis.absent)
     once = f", once {names} can be imported" if names else ""
-    if not diagnoses.found:
+    if not diagnosis.found:
         return f"Nothing is missing{once}."
-    places = _counted(len(diagnoses.found), "place")
+    places = _counted(len(diagnosis.found), "place")
     return (
         f"Nothing needs manual work{once}: `hookbridge run` runs it as it is, and "
         f"`hookbridge migrate rewrite` changes {places}."

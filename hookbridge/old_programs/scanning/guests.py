@@ -53,7 +53,9 @@ class Guests:
         """Notes a class if one of its bases is a guest class."""
         for base in node.bases:
             own = base.id if isinstance(base, ast.Name) else ""
-            kind = self.kind(module.names.raw(base), f"{module.dotted}.{own}")
+            kind = self.kind(
+                module.names.through_program(base), f"{module.dotted}.{own}"
+            )
             if kind is not None:
                 self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
 
@@ -141,7 +143,7 @@ def sites(module: Module) -> Iterator[Finding]:
 def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
     """Whether `hb.as_hooks` or `hb.as_callbacks` returns it; `names` hold such."""
     if isinstance(node, ast.Call):
-        return module.names.raw(node.func) in _OURS
+        return module.names.through_program(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names
 
 

@@ -141,7 +141,7 @@ def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | No
 
 
 def _old_file(module: Module, place: Place) -> Iterator[Finding]:
-    """The import of TensorFlow in a file that means TF1 as its program alone says."""
+    """The import of TensorFlow in a file that is TF1 code only as its program is."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
     if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
         return
@@ -177,19 +177,23 @@ def _readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
         call = item.context_expr
         if not isinstance(call, ast.Call) or not call.args:
             continue
-        if not (module.names.of(call.func) or "").endswith(".device"):
+        if not (module.names.canonical(call.func) or "").endswith(".device"):
             continue
         if "gpu:" not in ast.unparse(call.args[0]).lower():
             continue
         for node in ast.walk(block):
-            name = module.names.of(node.func) if isinstance(node, ast.Call) else None
+            name = (
+                module.names.canonical(node.func)
+                if isinstance(node, ast.Call)
+                else None
+            )
             if name in _READERS:
                 yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)
 
 
 def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding]:
     """What runs differently, or under another name, on the target."""
-    name = module.names.of(call.func) or ""
+    name = module.names.canonical(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
         if not place.targets_tf1 or "tensorflow" in module.names.bound:
@@ -221,7 +225,7 @@ def _summaries_nowhere(
     module: Module, call: ast.Call, target: Target
 ) -> Iterator[Finding]:
     """A `SummarySaverHook` that has no place, where the target asks for one."""
-    name = module.names.of(call.func) or ""
+    name = module.names.canonical(call.func) or ""
     if not target.needs_summary_place or not name.endswith(".SummarySaverHook"):
         return
     given = {keyword.arg for keyword in call.keywords}
@@ -235,7 +239,7 @@ def _exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
     """A comparison of a type with `tf.Tensor`, which is a base class today."""
     if ast.unparse(test.left).startswith("type("):
         for part in ast.walk(test):
-            name = module.names.of(part) or ""
+            name = module.names.canonical(part) or ""
             if name in ("tf.Tensor", "tf.compat.v1.Tensor"):
                 way = "`isinstance(..., tf.Tensor)`"
                 yield finding_at(module, test, "TENSOR_TYPE", f"type() of {name}", way)

@@ -16,7 +16,7 @@ def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
 
     A flag is one if its default is an empty text.
     """
-    if not (module.names.of(call.func) or "").endswith(_RESOLVER):
+    if not (module.names.canonical(call.func) or "").endswith(_RESOLVER):
         return
     named = [one.value for one in call.keywords if one.arg == "tpu"]
     for argument in (*call.args[:1], *named):

@@ -34,7 +34,7 @@ def test_a_job_goes_on_from_the_files_of_a_release(
 def test_each_version_has_files() -> None:
     kept = sorted(int(folder.name) for folder in released_states.FOLDER.iterdir())
     assert kept == list(VERSIONS)
-    assert set(document.STEPS) == set(VERSIONS[:-1])
+    assert set(document.UPGRADES) == set(VERSIONS[:-1])
 
 
 def write(folder: Path, version: int, **more: Any) -> str:
@@ -52,7 +52,7 @@ def test_a_file_goes_through_each_version(
         next_one: lambda old: old | {"loops": [*old["loops"], next_one]},
     }
     monkeypatch.setattr(document, "VERSION", first + 2)
-    monkeypatch.setattr(document, "STEPS", {**document.STEPS, **steps})
+    monkeypatch.setattr(document, "UPGRADES", {**document.UPGRADES, **steps})
     read = document.read(write(tmp_path, first, loops=[1]), "hookbridge")
     assert read.loops == [1, first, next_one]
 

@@ -165,7 +165,7 @@ def test_a_worker_whose_servers_have_left(
     write_marker(str(tmp_path), JobStop("an earlier run's"))
     target = "grpc://" + addresses["worker"][0]
     group = GroupStop(config, start_secs=member.LATE_SECS + 1)
-    group.over_with = JobEnd(str(tmp_path), config).over_with
+    group.ask_ending = JobEnd(str(tmp_path), config).ask_ending
     with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
         group.connect(target)
     timer = threading.Timer(
@@ -180,7 +180,7 @@ def test_a_worker_whose_servers_have_left(
     # One that is started again after the end, when no chief comes, ends too.
     again = GroupStop(config, start_secs=600)
     monkeypatch.setattr(evaluator, "LATE_SECS", 2.0)
-    again.over_with = JobEnd(str(tmp_path), config).over_with
+    again.ask_ending = JobEnd(str(tmp_path), config).ask_ending
     with pytest.raises(GroupStopped):
         again.connect(target)
     assert again.code == 1
@@ -193,6 +193,6 @@ def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> N
         cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
         config = ClusterConfig(cluster, "evaluator", 0)
         end = JobEnd(str(tmp_path), config, lost_secs=1)
-        assert end.over_with() is None  # the chief is up
+        assert end.ask_ending() is None  # the chief is up
     with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):
         stop_from_outside(config, "evaluator: for this test", end)

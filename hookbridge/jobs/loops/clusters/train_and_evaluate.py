@@ -20,7 +20,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
 )
 from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop
-from hookbridge.jobs.loops.group_stop.stopper import SOMEBODY
+from hookbridge.jobs.loops.group_stop.stop_requests import SOMEBODY
 from hookbridge.jobs.loops.tasks.server import own_target
 from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 

@@ -1,5 +1,5 @@
 """One stop for all processes of a job.
 
-Reading order: `hook`, `stopper`, `member`, `board`, `watch`, `around_session`,
-`evaluator`.
+Reading order: `hook`, `stop_requests`, `member`, `board`, `step_watch`,
+`around_session`, `evaluator`.
 """

@@ -14,7 +14,7 @@ from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.jobs.loops.group_stop.stopper import END_OF_DATA, reason_of
+from hookbridge.jobs.loops.group_stop.stop_requests import END_OF_DATA, reason_of
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 

@@ -55,8 +55,8 @@ def ending_together(
     it, and the process ends if the job is not done. Evaluators of `model_dir` see that.
     """
     if model_dir:
-        look = JobEnd(model_dir, group.config).over_with
-        group.over_with = look
+        look = JobEnd(model_dir, group.config).ask_ending
+        group.ask_ending = look
     try:
         with on_sigterm(functools.partial(_terminate, group)):
             try:
@@ -127,7 +127,7 @@ class JobEnd:
         tasks = [config.chief] if config.cluster else []
         self._chief = ports.Liveness(config, tasks)
 
-    def over_with(self) -> JobStop | None:
+    def ask_ending(self) -> JobStop | None:
         """How the job has ended, even if that was before this object was made."""
         self._chief.look()
         text = read_marker(self._model_dir)
@@ -178,7 +178,7 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
     """As `checkpoints_until_stop`, with a given `JobEnd`."""
     last: str | None = None
     while True:
-        ending = end.over_with()
+        ending = end.ask_ending()
         # Looked up after the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
         if path and path != last:
@@ -198,7 +198,7 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
     """
     # Parameter server 0 itself runs the few operations of a stop.
     server = dataclasses.replace(config, task_type="ps", task_index=0)
-    while end.over_with() is None:
+    while end.ask_ending() is None:
         end.check()
         if ports.is_listening(config, "ps", 0):  # else a call would wait for it
             with contextlib.suppress(tf.errors.OpError):  # it may be over by now

@@ -17,8 +17,8 @@ from hookbridge.ground.arguments import seconds
 from hookbridge.ground.exit_threads import start_awaited
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
-from hookbridge.jobs.loops.group_stop.stopper import StopRequests
-from hookbridge.jobs.loops.group_stop.watch import StepWatch, last_resort
+from hookbridge.jobs.loops.group_stop.step_watch import StepWatch, last_resort
+from hookbridge.jobs.loops.group_stop.stop_requests import StopRequests
 from hookbridge.jobs.loops.tasks import ports
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 
@@ -64,13 +64,13 @@ class GroupStop:
         self.watch: StepWatch = StepWatch()
         self.requests: StopRequests = StopRequests()  # of this process's guests
         # Tells how the job has ended without this process, if it seems so.
-        self.over_with: Callable[[], JobStop | None] = lambda: None
+        self.ask_ending: Callable[[], JobStop | None] = lambda: None
         self._start_secs = seconds("start_secs", start_secs)
         self._board: StopBoard | None = None
         self._generation = 0
         self._stopped = threading.Event()
         # Set when the main thread needs no more help.
-        self.over: threading.Event = threading.Event()
+        self.helpers_end: threading.Event = threading.Event()
 
     @property
     def stopped(self) -> bool:
@@ -88,7 +88,7 @@ class GroupStop:
             return
         self._check_error()
         self._stopped.clear()
-        self.over.clear()
+        self.helpers_end.clear()
         self.reason, self.failed, self.watch = None, False, StepWatch()
         self.requests = StopRequests()
         self.code = exit_codes.DONE
@@ -104,7 +104,7 @@ class GroupStop:
             servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
             raise self.lost(servers, 0.0) from e
         for follow in (self._follow_stop, self._follow_tasks):
-            start_awaited(self.over, follow)
+            start_awaited(self.helpers_end, follow)
 
     def wait_for_servers(self) -> None:
         """Returns once all parameter servers listen."""
@@ -113,7 +113,7 @@ class GroupStop:
         missing: Sequence[int] = range(len(self.config.cluster.get("ps", ())))
         while missing := self._silent(missing):
             waited = time.monotonic() - began
-            if waited > LATE_SECS and (ending := self.over_with()):
+            if waited > LATE_SECS and (ending := self.ask_ending()):
                 text = "the job was over, and its servers had left"
                 self.stop_here(text, ending.code)
             self.check()
@@ -158,7 +158,7 @@ class GroupStop:
 
     def request(self, reason: str, code: int = exit_codes.DONE) -> None:
         """Stops every process of the job, with an exit code for all of them."""
-        if self.over.is_set() or self.stopped:
+        if self.helpers_end.is_set() or self.stopped:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
@@ -172,7 +172,7 @@ class GroupStop:
             self.reason, self.code = reason, code
             logging.info("hookbridge: this process stops. %s", reason)
             self._stopped.set()
-            start_awaited(self.over, self.watch.wake, self.over)
+            start_awaited(self.helpers_end, self.watch.wake, self.helpers_end)
 
     def fail(self, error: errors.ClusterError) -> None:
         """Stops this process because a task that it needs is gone."""
@@ -185,9 +185,9 @@ class GroupStop:
         A process that never had a session, because the job was done before, tells it
         through its own server, `target`.
         """
-        if self.over.is_set():
+        if self.helpers_end.is_set():
             return
-        self.over.set()
+        self.helpers_end.set()
         if self._board is None and target and not self.stopped:
             deadline = time.monotonic() + LEAVING_SECS
             # They may begin later than this process.
@@ -211,13 +211,13 @@ class GroupStop:
         )
 
     def _follow_stop(self) -> None:
-        while not self.over.is_set() and not self.stopped:
+        while not self.helpers_end.is_set() and not self.stopped:
             assert self._board is not None
             try:
                 if ending := self._board.wait_for_stop(self._generation, POLL_SECS):
                     self.stop_here(*ending)
             except (tf.errors.OpError, RuntimeError):  # gone, or closed by `leave`
-                self.over.wait(0.5)
+                self.helpers_end.wait(0.5)
 
     def _follow_tasks(self) -> None:
         """Fails if a needed task is gone; frees a step that waits for a lost worker."""
@@ -229,7 +229,9 @@ class GroupStop:
         own = (config.task_type, config.task_index)
         liveness = ports.Liveness(config, sorted(followed - {own}))
         liveness.look()
-        while not self.over.wait(POLL_SECS if liveness.complete else START_POLL_SECS):
+        while not self.helpers_end.wait(
+            POLL_SECS if liveness.complete else START_POLL_SECS
+        ):
             liveness.look()
             # A task may have come and gone between two looks.
             away = liveness.away(self.lost_secs, unseen_secs=self.lost_secs)
@@ -237,14 +239,14 @@ class GroupStop:
             if needed_away and not self.stopped:
                 self.fail(self.lost(needed_away, self.lost_secs))
             if self.error is not None:
-                last_resort(self.error, self.over)
+                last_resort(self.error, self.helpers_end)
                 return
             missing = liveness.away(0.0, unseen_secs=self.lost_secs)
             let_through = self.watch.let_one_through
             if missing and let_through and self.watch.is_stalled() and not self.stopped:
                 # The gradient and the token of the lost worker are missing: without
                 # them the step would wait for ever.
-                start_awaited(self.over, let_through)
+                start_awaited(self.helpers_end, let_through)
 
     def _check_error(self) -> None:
         if self.error is not None:

@@ -82,7 +82,7 @@ class Context:
 
     def name(self, node: ast.AST) -> str | None:
         """The canonical dotted name that a node will mean, or None."""
-        name = self.module.names.of(node)
+        name = self.module.names.canonical(node)
         return None if name is None else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
@@ -146,13 +146,13 @@ class Context:
         first, end = span
         if any(first < e and f < end for f, e, _ in self._changes):
             return False  # the next walk sees what is there then
-        if self._is_in_text(node) and self.code(node) != ast.unparse(node):
+        if self._is_in_fstring(node) and self.code(node) != ast.unparse(node):
             return False
         self._changes.append((first, end, text))
         self.note(rule, node, self.text[first:end], text)
         return True
 
-    def _is_in_text(self, node: ast.AST) -> bool:
+    def _is_in_fstring(self, node: ast.AST) -> bool:
         """Whether its place may be wrong, as in f-strings before Python 3.12."""
         while not isinstance(node, ast.JoinedStr | ast.stmt) and node in self.parents:
             node = self.parents[node]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading.imports import link
+from hookbridge.old_programs.reading.imported_files import link
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine import results

@@ -26,7 +26,7 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if one.bound == "*":
         return None
     written = canonical(one.full)
-    if one.full in context.place.lost:
+    if one.full in context.place.unused_lost:
         return []
     become = _resolution(written, context)
     if become is None:

@@ -49,7 +49,7 @@ def _kind(node: ast.expr, context: Context) -> str | None:
         return None
     own = node.func.id if isinstance(node.func, ast.Name) else ""
     dotted = f"{context.module.dotted}.{own}" if own else ""
-    return context.guests.kind(context.module.names.raw(node.func), dotted)
+    return context.guests.kind(context.module.names.through_program(node.func), dotted)
 
 
 def _items(node: ast.expr, context: Context) -> list[ast.expr]:

@@ -37,7 +37,7 @@ def join() -> None:
         self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
     ) -> None:
         hooks = list(hooks or ())
-        init(self, session_creator, hooks + _more(hooks), *args, **kw)
+        init(self, session_creator, hooks + _group_stop_hooks(hooks), *args, **kw)
 
     InstanceMethods(kind, {"__init__": joined}).install()
     _join_supervisors()
@@ -52,7 +52,7 @@ def _join_supervisors() -> None:
     def joined(self: Any, graph: Graph | None = None, *args: Any, **named: Any) -> None:
         # The graph is finalized in `init`.
         with (graph or tf.compat.v1.get_default_graph()).as_default():
-            for hook in _more([]):
+            for hook in _group_stop_hooks([]):
                 hook.begin()
                 hooks[self] = hook
         init(self, graph, *args, **named)
@@ -84,7 +84,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
     def stop() -> None:
         coord.request_stop()
         # A loop that does not ask `should_stop` may wait for several tokens.
-        while not group.over.wait(TOKEN_SECS):
+        while not group.helpers_end.wait(TOKEN_SECS):
             let_one_through()
 
     group.watch.release_by(stop)
@@ -92,7 +92,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
     atexit.register(hook.end, session)
 
 
-def _more(hooks: list[Any]) -> list[GroupStopHook]:
+def _group_stop_hooks(hooks: list[Any]) -> list[GroupStopHook]:
     """The hook; none if there is one, or nobody to end together with."""
     try:
         config = ClusterConfig.from_environment()

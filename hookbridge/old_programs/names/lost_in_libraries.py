@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hookbridge.old_programs.names.target import table
 
 
-class Removed(NamedTuple):
+class LostName(NamedTuple):
     """A name that a library has no more."""
 
     library: str
@@ -25,10 +25,10 @@ class Removed(NamedTuple):
 
 
 @functools.cache
-def removed() -> dict[str, Removed]:
+def lost_names() -> dict[str, LostName]:
     """Every such name, under the name by which it was imported."""
     return {
-        name: Removed(
+        name: LostName(
             row["library"],
             row["lost in"],
             row.get("living", ""),
@@ -43,10 +43,10 @@ def removed() -> dict[str, Removed]:
 @functools.cache
 def roots() -> frozenset[str]:
     """The top modules that have lost names."""
-    return frozenset(name.partition(".")[0] for name in removed())
+    return frozenset(name.partition(".")[0] for name in lost_names())
 
 
-def removed_methods(method: str) -> list[str]:
+def lost_methods(method: str) -> list[str]:
     """The removed methods of this name, whatever class and library they are of."""
     return _methods().get(method, [])
 
@@ -54,16 +54,16 @@ def removed_methods(method: str) -> list[str]:
 @functools.cache
 def _methods() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, row in removed().items():
+    for name, row in lost_names().items():
         if row.is_method:
             found.setdefault(name.rpartition(".")[2], []).append(name)
     return found
 
 
-def removed_part(name: str) -> str:
+def lost_part(name: str) -> str:
     """The longest beginning of a dotted name that is a removed name; may be empty."""
     if name.partition(".")[0] not in roots():
         return ""
     parts = name.split(".")
     beginnings = (".".join(parts[:end]) for end in range(len(parts), 1, -1))
-    return next((one for one in beginnings if one in removed()), "")
+    return next((one for one in beginnings if one in lost_names()), "")

@@ -133,7 +133,7 @@ def _through(module: Module) -> Iterator[tuple[str, str]]:
     for node in module.nodes if names.own else ():
         if not isinstance(node, ast.Attribute):
             continue
-        place = names.plain(node.value)
+        place = names.by_imports(node.value)
         source = None if place is None else names.own.get(place)
         if source is None or f"{place}.{node.attr}" in names.own:
             continue

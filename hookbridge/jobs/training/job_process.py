@@ -21,7 +21,7 @@ SAVE_SECS = 600
 
 
 @dataclass(frozen=True)
-class JobPart:
+class JobProcess:
     """What one process of a job works with."""
 
     definition: ModelDefinition
