@@ -21,6 +21,7 @@ from hookbridge.ground import compat, extras
 from hookbridge.ground.lazy import attach
 
 if TYPE_CHECKING:
+    from hookbridge import checkpoints as checkpoints
     from hookbridge import contrib as contrib
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from hookbridge.adapters.hook_to_callback import HookToCallback as HookToCallback
     from hookbridge.ground.validation import Validation as Validation
     from hookbridge.ground.validation import ValidationReport as ValidationReport
-    from hookbridge.insight import checkpoints as checkpoints
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.guest_profile import profile as profile
     from hookbridge.insight.reference.comparison import compare as compare
@@ -63,7 +63,7 @@ _WHERE = {
     "as_callbacks": "hookbridge.adapters.convert",
     "as_hooks": "hookbridge.adapters.convert",
     "callbacks": "hookbridge.jobs",
-    "checkpoints": "hookbridge.insight",
+    "checkpoints": "hookbridge",
     "compare": "hookbridge.insight.reference.comparison",
     "contrib": "hookbridge",
     "data": "hookbridge.jobs",

@@ -22,8 +22,8 @@ from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
-from hookbridge.insight.value_copies import ValueCopies
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.checkpoints.value_copies import ValueCopies
+from hookbridge.jobs.loops.tasks.ports import free_ports
 
 v1: Any = tf.compat.v1
 LAST_STEP, SAVE_STEPS, LENGTH = 33, 5, 10
@@ -338,8 +338,8 @@ import tensorflow as tf
 import hookbridge as hb
 import test_background_saves as t
 from hookbridge.adapters.session_graph import saved
-from hookbridge.insight.value_copies import ValueCopies
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.checkpoints.value_copies import ValueCopies
+from hookbridge.jobs.loops.tasks.ports import free_ports
 
 keras = tf.keras
 train, folder, death = getattr(t, sys.argv[1]), t.Path(sys.argv[2]), float(sys.argv[3])

@@ -1,6 +1,13 @@
 """Keras's step function, able to return the tensors that hooks fetch.
 
-There is one variant per distinct set of fetches; `tapped_function` makes them.
+There is one variant per distinct set of fetches; `tapped_function` makes them. Who has
+which function, and when:
+
+    models_own_function  the model, between two runs and for a loop inside a run
+    _plain_call          Keras's own function, for a step of which hooks fetch nothing
+    _first               the function that `discover` traces, before the first step
+    _tapped              functions whose step returns more tensors than the first one's
+    _variants            by fetches and feeds: one of these with the ops of hooks around
 """
 
 from __future__ import annotations

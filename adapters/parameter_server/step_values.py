@@ -62,9 +62,12 @@ class Layout:
 
 def _wait(remote: Any) -> None:
     """Waits until the coordinator has copied a value, or knows that there is none."""
+
+    def is_ready() -> bool:
+        return bool(compat.remote_value_is_ready(remote))
+
     # `get` before that would copy the value itself. The copy fails if the worker dies,
     # although the coordinator gives the step to another worker.
-    is_ready = lambda: compat.remote_value_is_ready(remote)  # noqa: E731
     if not PREEMPTED.wait_until(is_ready, _POLL_SECS):
         raise tf.errors.OutOfRangeError(None, None, "The step was given up.")
 

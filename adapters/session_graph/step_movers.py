@@ -15,7 +15,10 @@ _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
 CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
 _OfKind = Callable[[str | None], bool]
 _COUNTS: _OfKind = "AssignAddVariableOp".__eq__
-_WRITES: _OfKind = lambda kind: kind not in (*_READS, *graph_ops.PASSES)  # noqa: E731
+
+
+def _writes(kind: str | None) -> bool:
+    return kind not in (*_READS, *graph_ops.PASSES)
 
 
 def find_writers(graph: Graph, counter: Any) -> list[Any]:
@@ -32,7 +35,7 @@ def find_writers(graph: Graph, counter: Any) -> list[Any]:
             ):
                 # Not every call writes: TensorFlow's own hooks read the global step
                 # through a conditional.
-                if op.type not in CALLS or _function_uses(graph, op, own, _WRITES):
+                if op.type not in CALLS or _function_uses(graph, op, own, _writes):
                     writers.append(op)
                 break
     return writers

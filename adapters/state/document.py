@@ -129,7 +129,10 @@ def read(prefix: str, name: str) -> Document:
     document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
     entries, loops = document["callbacks"], document["loops"]
     arrays = _arrays(document, prefix, name)
-    decode: Callable[[Any], Any] = lambda value: codec.decode(value, arrays)  # noqa: E731
+
+    def decode(value: Any) -> Any:
+        return codec.decode(value, arrays)
+
     return Document(
         int(document["step"]),
         [_entry(each, decode, document) for each in entries],

@@ -78,18 +78,26 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
         if name in COMMANDS:
             return _run(name, words[length:])
     group = [name for name in COMMANDS if name.startswith(f"{' '.join(words[:1])} ")]
-    asked, before = (words[1:], f"{words[0]}: ") if group else (words, "")
-    if asked[:1] and asked[0] in _HELP:
-        print(usage(group or COMMANDS))
+    if group:  # `hookbridge migrate`, and what comes after it
+        inner = [name.split()[1] for name in group]
+        return _answer_without_command(words[1:], inner, group, f"{words[0]}: ")
+    first = dict.fromkeys(name.split()[0] for name in COMMANDS)
+    return _answer_without_command(words, first, COMMANDS, "")
+
+
+def _answer_without_command(
+    words: list[str], choices: Iterable[str], commands: Iterable[str], before: str
+) -> int:
+    """Prints the usage of some commands, or says that the words name none of them."""
+    if words[:1] and words[0] in _HELP:
+        print(usage(commands))
         return 0
-    depth = len(words) - len(asked)
-    choices = [*dict.fromkeys(name.split()[depth] for name in group or COMMANDS)]
-    if not asked:
+    if not words:
         listed = ", ".join(choices)
         return _complain(f"{before}no command given; expected one of: {listed}.")
-    near = nearest_names.nearest(asked[0], choices, limit=1)[0]
+    near = nearest_names.nearest(words[0], list(choices), limit=1)[0]
     return _complain(
-        f"{before}unknown command {asked[0]!r}; the nearest: {near}. See `hookbridge "
+        f"{before}unknown command {words[0]!r}; the nearest: {near}. See `hookbridge "
         "--help`."
     )
 

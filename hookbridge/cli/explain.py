@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.ground import compat
+from hookbridge.ground import compat, exit_codes
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import LOOPS
 
@@ -51,7 +51,8 @@ def run(values: Values) -> int:
     else:
         print(report.details() if values.details else report)
     # A refused guest is bad input: its training would not begin.
-    return 2 if any(guest.verdict == "refused" for guest in report.guests) else 0
+    is_refused = any(guest.verdict == "refused" for guest in report.guests)
+    return exit_codes.USAGE if is_refused else exit_codes.DONE
 
 
 def _read_list(place: str) -> Any:

@@ -11,6 +11,10 @@ and later have no Estimator: there, every name comes from the real tensorflow-es
 first use and TensorFlow is not changed. `hb.estimator.X` is `tf.estimator.X`, or
 `tf.compat.v1.estimator.X` if only that exists; `hb.estimator.v1` is all of
 `tf.compat.v1.estimator`.
+
+Reading order: `needs` and `revive` (how the package comes to life), `stand_ins`,
+`facade`, `places` and `view` (under which names); `keras_models`, `exports`,
+`estimator_training`.
 """
 
 from __future__ import annotations

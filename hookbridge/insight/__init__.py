@@ -1,5 +1,4 @@
 """What users ask of guests and runs: `explain`, `profile`, `record`, `recorder`.
 
-Reading order: `explanation`; `timings`, `guest_profile`; `value_copies`,
-`background_saves`; `checkpoint_entries`, `checkpoints`; `report`; `reference`.
+Reading order: `explanation`; `timings`, `guest_profile`; `report`; `reference`.
 """

@@ -7,6 +7,8 @@
 
 `RecordingHook` and `RecordingCallback` are guests that do nothing but record;
 `spy` makes any other guest record too, while it does its own work.
+
+Reading order: `event_log`, `recorders`, `spying`, `conformance`, `both_loops`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import tensorflow as tf
 from small_job import JOB
 
 from hookbridge.cli import main
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 
 GUEST = """
 class Epochs(tf.keras.callbacks.Callback):

@@ -17,7 +17,7 @@ from fork_server import ForkServer
 from forked_python import Forked
 from idle_clock import idle_secs
 
-from hookbridge.jobs.loops.tasks.local_cluster import held_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 
 TESTS = Path(__file__).resolve().parents[1]
 ALL = ("ps 0", "worker 0", "worker 1")

@@ -6,6 +6,8 @@ a guest must see. The native order is that of `tf.compat.v1.train.SessionRunHook
 `tf.keras.callbacks.Callback`.
 
 Nothing here imports TensorFlow.
+
+Reading order: `events`, `event_sequences`, `overrides`.
 """
 
 from hookbridge.ground.lifecycle.event_sequences import (

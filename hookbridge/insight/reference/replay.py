@@ -88,7 +88,7 @@ class Replay:
         Returns:
           What `hb.checkpoints.restore` returns.
         """
-        from hookbridge.insight import checkpoints
+        from hookbridge import checkpoints
 
         folder = self.recording.folder / "checkpoint"
         return checkpoints.restore(model, str(folder), **options)

@@ -1,6 +1,6 @@
 """Names that Python and other libraries had in the time of TensorFlow 1.
 
-data/removed.json has a row for each: the library, the version that lost it, and what
+data/lost.json has a row for each: the library, the version that lost it, and what
 stands for it. `np.bool` and `np.long` are none of them: NumPy 2 has them again.
 """
 
@@ -36,7 +36,7 @@ def lost_names() -> dict[str, LostName]:
             row.get("given back", False),
             row.get("method", False),
         )
-        for name, row in table("removed").items()
+        for name, row in table("lost").items()
     }
 
 
@@ -47,7 +47,7 @@ def roots() -> frozenset[str]:
 
 
 def lost_methods(method: str) -> list[str]:
-    """The removed methods of this name, whatever class and library they are of."""
+    """The lost methods of this name, whatever class and library they are of."""
     return _methods().get(method, [])
 
 
@@ -61,7 +61,7 @@ def _methods() -> dict[str, list[str]]:
 
 
 def lost_part(name: str) -> str:
-    """The longest beginning of a dotted name that is a removed name; may be empty."""
+    """The longest beginning of a dotted name that is a lost name; may be empty."""
     if name.partition(".")[0] not in roots():
         return ""
     parts = name.split(".")

@@ -72,7 +72,7 @@ def _hook_of_today(name: str, target: Target) -> str:
 
 
 def _resolve_lost(name: str, part: str) -> Resolution:
-    """What stands for a name of another library, of which `part` was removed."""
+    """What stands for a name of another library, that has lost `part`."""
     row = lost_names()[part]
     if row.living:
         return Resolution("LOST_NAME", row.living + name[len(part) :])

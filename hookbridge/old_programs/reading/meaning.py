@@ -57,7 +57,7 @@ def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
 def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
     """The first use of each kind; whatever shows TensorFlow 1 is one of `old`."""
     names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name not in ("written", "removed")]
+    kinds = [name for name in names if name not in ("written", "lost")]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     return {kind: next(filter(None, some), None) for kind, some in uses.items()}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hookbridge.old_programs.names import contrib_names, sources
+from hookbridge.old_programs.names import contrib_names, installed_names
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
@@ -118,7 +118,7 @@ def gives(module: str, name: str) -> bool:
         return had_in_tf1(full) or target.has(full) or short in hints
     if full.startswith("tensorflow.python.keras"):
         return had_in_tf1(full.replace("tensorflow.python", "tf", 1))
-    lost, _, is_certain = sources.missing_private(full, target)
+    lost, _, is_certain = installed_names.missing_private(full, target)
     return is_certain and not lost
 
 
@@ -139,7 +139,7 @@ def _is_installed(root: str) -> bool:
     """Whether a package is a library, and not in the folder of the program."""
     if root in sys.stdlib_module_names:
         return True
-    place = sources.package(root)
+    place = installed_names.package(root)
     return place is not None and bool(_PLACES & set(place.parts))
 
 
@@ -149,8 +149,10 @@ def _library_gives(module: str, name: str) -> bool:
     root = module.partition(".")[0]
     if root in _ROOTS or not _is_installed(root):
         return False
-    if root in sys.stdlib_module_names and sources.package(root) is None:
+    if root in sys.stdlib_module_names and installed_names.package(root) is None:
         # `math` and its like are not written in Python, and do nothing when imported.
         return hasattr(importlib.import_module(root), name)
-    lost, _, is_certain = sources.missing(f"{module}.{name}", module.count(".") + 1)
+    lost, _, is_certain = installed_names.missing(
+        f"{module}.{name}", module.count(".") + 1
+    )
     return is_certain and not lost

@@ -11,7 +11,8 @@ from hookbridge.ground import extras
 from hookbridge.old_programs.reading.evidence import Evidence, Use
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, OwnCode
-from hookbridge.old_programs.run.own_modules import OwnFinder, Program
+from hookbridge.old_programs.run.own_modules import OwnFinder
+from hookbridge.old_programs.run.program import Program
 
 LINE = "%load_ext hookbridge"
 

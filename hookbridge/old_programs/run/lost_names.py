@@ -127,7 +127,7 @@ def bring_back(used: Collection[str]) -> None:
     """Gives modules the names that they have lost; no name changes its meaning.
 
     Args:
-      used: the removed names that the program uses.
+      used: the lost names that the program uses.
     """
     names = {n for n, row in lost_names().items() if row.library in _ALWAYS} | {*used}
     for name in sorted(names):

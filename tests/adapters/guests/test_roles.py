@@ -17,7 +17,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.guests.skipped import SkippedCallback, SkippedHook
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 ONE_KERAS = True

@@ -17,7 +17,7 @@ from callback_loops import until_stop
 from callback_recorder import counting
 
 import hookbridge as hb
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 
 v1: Any = tf.compat.v1
 PER_EPOCH, EPOCHS = 3, 2  # of each part

@@ -10,7 +10,7 @@ import pytest
 import hookbridge as hb
 from hookbridge.jobs.loops import ClusterConfig, LocalCluster, SessionCluster
 from hookbridge.jobs.loops.clusters import serve
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 from hookbridge.jobs.loops.tasks.task_checks import config_of, flags_of
 
 ONE_TENSORFLOW = True

@@ -24,7 +24,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
     write_marker,
 )
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
 # Process -> event -> roles that get it; `worker` and `split` differ in `train_end`.

@@ -6,7 +6,7 @@ import contextlib
 
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
-from hookbridge.jobs.loops.tasks.local_cluster import free_ports
+from hookbridge.jobs.loops.tasks.ports import free_ports
 from hookbridge.jobs.loops.tasks.server import start_server
 
 

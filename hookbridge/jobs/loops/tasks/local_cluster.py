@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from hookbridge.jobs.loops.tasks import guard as guard_lib
 from hookbridge.jobs.loops.tasks.guard import Guard
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs
+from hookbridge.jobs.loops.tasks.ports import free_ports, held_ports
 from hookbridge.jobs.loops.tasks.task_checks import flags_of
 
 POLL_SECS = 0.05
@@ -165,27 +165,6 @@ class LocalCluster:
                 _end(tasks, outputs, received, self.grace_secs)
                 guard.close()
                 outputs.close()
-
-
-@contextlib.contextmanager
-def held_ports(count: int) -> Iterator[list[int]]:
-    """Different ports of localhost that the system gives to nobody else in this block.
-
-    A server that is started on one of them by its number can listen there: servers set
-    `SO_REUSEADDR`, as TensorFlow's do, and this process never listens.
-    """
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind(("localhost", 0))
-        yield [int(each.getsockname()[1]) for each in sockets]
-
-
-def free_ports(count: int) -> list[int]:
-    """Different ports of localhost that are free at the moment."""
-    with held_ports(count) as ports:
-        return ports
 
 
 def _wait(

@@ -1,4 +1,4 @@
-"""Checks whether tasks of a cluster listen, and whether this task can."""
+"""The ports of a cluster's tasks: free ones, and whether somebody listens there."""
 
 from __future__ import annotations
 
@@ -121,3 +121,24 @@ class Liveness:
             if missed is not None
             and now - missed >= (secs if task in self._arrived else unseen_secs)
         ]
+
+
+@contextlib.contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """Different ports of localhost that the system gives to nobody else in this block.
+
+    A server that is started on one of them by its number can listen there: servers set
+    `SO_REUSEADDR`, as TensorFlow's do, and this process never listens.
+    """
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.bind(("localhost", 0))
+        yield [int(each.getsockname()[1]) for each in sockets]
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of localhost that are free at the moment."""
+    with held_ports(count) as ports:
+        return ports

@@ -15,10 +15,10 @@ from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.run_state import keeper_of_graph
+from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import amount, optional_count, path
 from hookbridge.ground.protocols import Session
-from hookbridge.insight.value_copies import ValueCopies
 
 v1: Any = tf.compat.v1
 _SessionInterface: Any = compat.private("SessionInterface")

@@ -1,12 +1,4 @@
-"""Reads checkpoints of TF1 graphs and Estimators into Keras models, and writes them.
-
-    report = hb.checkpoints.restore(model, "estimator_dir")
-    print(report)
-
-The other direction needs no code: under `fit`, `CheckpointSaverHook` writes a TF1
-checkpoint whose weights have the names of the layers. A `Saver` can restore it, and
-an Estimator can warm-start from it.
-"""
+"""Reads checkpoints of TF1 graphs and Estimators into Keras models."""
 
 from __future__ import annotations
 
@@ -22,13 +14,10 @@ from hookbridge.adapters.live_session import global_step, live_variables
 from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
+from hookbridge.checkpoints.checkpoint_entries import converted, entry_of
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import KerasModel
-from hookbridge.insight.background_saves import BackgroundSaverHook
-from hookbridge.insight.checkpoint_entries import converted, entry_of
-
-__all__ = ["BackgroundSaverHook", "RestoreReport", "newest", "restore"]
 
 # Entries that Keras computes instead of storing.
 _DERIVED = ("beta1_power", "beta2_power", "signal_early_stopping/STOP")
@@ -268,8 +257,3 @@ def _build_optimizer(model: KerasModel) -> None:
     if build is not None and not getattr(optimizer, "built", False):
         with model.distribute_strategy.scope():
             build(model.trainable_variables)
-
-
-def __dir__() -> list[str]:
-    """The public names, without what this module imports."""
-    return list(__all__)

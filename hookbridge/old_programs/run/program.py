@@ -1,0 +1,148 @@
+"""A program that runs: its own files, its world, and the guests that join it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
+from hookbridge.old_programs.reading.evidence import Evidence
+from hookbridge.old_programs.reading.lost_imports import (
+    unused_absent_imports,
+    unused_lost_imports,
+)
+from hookbridge.old_programs.reading.meaning import shows_tf1
+from hookbridge.old_programs.reading.modules import Module, Unread, read_module
+from hookbridge.old_programs.reading.notebooks import Notebook
+from hookbridge.old_programs.reading.programs import Programs, read_program
+from hookbridge.old_programs.run import world as worlds
+from hookbridge.old_programs.run.located import Launch, Located, OwnCode
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from hookbridge.old_programs.run.joining.joiner import Joiner
+
+
+class Program:
+    """A program's own files and its world, which is entered when a file needs it."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        own: OwnCode,
+        evidence: Mapping[str, Evidence],
+        notebook: Notebook | None = None,
+        left_out: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        self.own = own
+        self.notebook = notebook  # what the main file is, if it is one
+        self._launch = launch
+        # Real path -> imports that nothing uses, of what is lost or absent.
+        self._left_out = left_out or {}
+        self._evidence = dict(evidence)
+        # The files that the main file imports, in whatever folder they are.
+        self._read = set(map(os.path.realpath, evidence))
+        self.world: worlds.World = worlds.decide(list(self._evidence.values()), launch)
+        self.entered: bool = False
+        self._joiner: Joiner | None = None
+
+    def left_out(self, file: str) -> frozenset[str]:
+        """The imports of a file that are left out: nothing uses them, and they fail."""
+        return self._left_out.get(os.path.realpath(file), frozenset())
+
+    @property
+    def uses_tensorflow(self) -> bool:
+        """Whether a flag chooses its world, or a file that was read has TensorFlow."""
+        if self._launch.keras is not None or self._launch.v1 is not None:
+            return True
+        return any(e.tensorflow for e in self._evidence.values())
+
+    def evidence(self, file: str) -> Evidence:
+        """The evidence of one file; a file that `read_program` missed is read now."""
+        if file not in self._evidence:
+            module = read_module(file)
+            if isinstance(module, Unread):
+                return Evidence()
+            self._evidence[file] = module.evidence
+            self._bring_back(module)
+            if not self.entered:
+                files = list(self._evidence.values())
+                self.world = worlds.decide(files, self._launch)
+        return self._evidence[file]
+
+    def _bring_back(self, module: Module | Unread) -> None:
+        """Gives libraries back what a file uses that is loaded late."""
+        if self.entered and isinstance(module, Module) and module.evidence.lost:
+            from hookbridge.old_programs.run import lost_names
+
+            lost_names.bring_back(module.evidence.lost)
+
+    def enter(self) -> None:
+        """Enters the world, once."""
+        if not self.entered:
+            self.entered = True
+            worlds.enter(self.world)
+            # These import TensorFlow, so they must come after `worlds.enter`.
+            from hookbridge.old_programs.run import converted
+
+            converted.follow()
+            if os.environ.get(GROUP_STOP):
+                from hookbridge.old_programs.run.joining import group_stop
+
+                group_stop.join()
+            if self._launch.guests is not None or self._launch.record is not None:
+                self._join(self._launch)
+
+    def _join(self, launch: Launch) -> None:
+        """Guests of a file, or a recorder, join every training from now on."""
+        from hookbridge.old_programs.run.joining import estimator_calls, fits, sessions
+        from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
+        from hookbridge.old_programs.run.joining.joiner import Joiner
+
+        guests: Any = None
+        if launch.guests is not None:
+            guests = GuestFile(launch.guests)
+        elif launch.record is not None:
+            guests = Recorders(*launch.record)
+        steps, is_own = launch.steps_per_epoch, self.own.is_of_program
+        self._joiner = Joiner(guests, steps, is_own)
+        if worlds.has_estimator(self.world):
+            estimator_calls.join(self._joiner)
+        sessions.join(self._joiner)
+        fits.join(self._joiner)
+
+    def report(self) -> list[str]:
+        """The lines to print at the end about guests from outside."""
+        return self._joiner.report() if self._joiner else []
+
+    def note_loaded(self, file: str) -> bool | None:
+        """A file is loaded: the first one that imports TensorFlow enters the world.
+
+        Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
+        """
+        if self.own.is_old_library(file):
+            self._bring_back(read_module(file))
+            return True
+        evidence = self.evidence(file)
+        if not evidence.tensorflow:
+            return None
+        self.enter()
+        if self.own.is_inside(file) or os.path.realpath(file) in self._read:
+            return self.world.meaning.targets_tf1(evidence)
+        return shows_tf1(evidence)
+
+
+def program_of(launch: Launch, located: Located) -> Program:
+    """Reads the files of a program; nothing of it runs yet."""
+    own = OwnCode(located.folder, launch.old_libraries)
+    programs = read_program([located.file, *located.others], own.roots())
+    modules = programs.modules
+    evidence = {module.file: module.evidence for module in modules}
+    left_out = {module.path: _unused_imports(module, programs) for module in modules}
+    return Program(launch, own, evidence, modules[0].notebook, left_out)
+
+
+def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
+    """The imports that are left out, since they fail and nothing uses them."""
+    absent = {one.full for one in unused_absent_imports(module, programs)}
+    return unused_lost_imports(module, programs) | absent
