@@ -22,7 +22,7 @@ from fork_server import ForkServer
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
-from hookbridge.checkpoints.value_copies import ValueCopies
+from hookbridge.checkpoints import value_copies
 from hookbridge.jobs.loops.tasks.ports import free_ports
 
 v1: Any = tf.compat.v1
@@ -262,9 +262,13 @@ def test_a_save_that_is_written_again_has_copies_of_its_own(
     assert float(after[rate]) < float(before[rate])
 
 
-def test_copies_stay_as_they_are_and_go_where_the_last_ones_were() -> None:
+def test_copies_stay_as_they_are_and_go_where_the_last_ones_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(value_copies, "_PART_BYTES", 2**24)
     entry, text = saved.SavedArray("a", "", "a"), saved.SavedArray("t", "", "t")
-    variable, copies = tf.Variable(np.arange(2e7)), ValueCopies()  # several parts
+    variable = tf.Variable(np.arange(2e7))
+    copies = value_copies.ValueCopies()
     addresses = []
     for number in (1, 2):
         values = {entry: variable.read_value(), text: tf.constant(["text"])}
@@ -338,7 +342,7 @@ import tensorflow as tf
 import hookbridge as hb
 import test_background_saves as t
 from hookbridge.adapters.session_graph import saved
-from hookbridge.checkpoints.value_copies import ValueCopies
+from hookbridge.checkpoints import value_copies
 from hookbridge.jobs.loops.tasks.ports import free_ports
 
 keras = tf.keras

@@ -94,6 +94,7 @@ def _mixed_variable() -> Any:
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
     "CheckpointSaverHook": lambda d: v1.train.CheckpointSaverHook(str(d), save_steps=1),
+    "Saver": lambda _: _in_graph(lambda: v1.train.Saver([v1.get_variable("v", [])])),
     "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
         save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()
     ),

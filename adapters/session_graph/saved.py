@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Session
 
 
 class SavedArray(NamedTuple):
@@ -65,7 +65,7 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
     entries: dict[SavedArray, Any] = {}
     for op in graph_ops.ancestors([save]):
-        if op.type == "SaveV2":
+        if op.type in ("SaveV2", "SaveSlices"):  # the newer and the older format
             texts = (graph_ops.constant_value(i) for i in op.inputs[1:3])
             names, slices = ([t.decode() for t in text] for text in texts)
             for name, part, tensor in zip(names, slices, op.inputs[3:], strict=True):
@@ -82,22 +82,49 @@ def is_saved(variable: Any) -> bool:
     return graph_ops.handle_op(variable) in graph_ops.ancestors(saves)
 
 
+def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
+    """The values of a session, with the types that `write` needs."""
+    arrays: dict[SavedArray, Any] = session.run(dict(entries))
+    for entry, source in entries.items():
+        # A session gives quantized numbers as plain ones.
+        if source.dtype.is_quantized:
+            arrays[entry] = np.asarray(arrays[entry]).view(source.dtype.as_numpy_dtype)
+    return arrays
+
+
 def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
     """Writes arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
+    with compat.private("eager_mode")(), tf.device("/cpu:0"):
+        names, slices, tensors = _columns(values)
+        tf.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=tensors
+        )
+    return prefix
+
+
+def write_in_one_file(path: str, values: Mapping[SavedArray, Any]) -> str:
+    """The same in the older format, that of `Saver(write_version=1)`."""
+    with compat.private("eager_mode")(), tf.device("/cpu:0"):
+        names, slices, tensors = _columns(values)
+        tf.raw_ops.SaveSlices(
+            filename=path, tensor_names=names, shapes_and_slices=slices, data=tensors
+        )
+    return path
+
+
+def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
+    """Names, slices and tensors, each in the order of the names."""
     entries = sorted(values)
     # NumPy takes a number of Python for 64 bits, as a global step has them.
     arrays = [
         value if isinstance(value, tf.Tensor) else np.asarray(value)
         for value in (values[entry] for entry in entries)
     ]
-    with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        tf.raw_ops.SaveV2(
-            prefix=tf.constant(prefix),
-            tensor_names=tf.constant([entry.name for entry in entries]),
-            shape_and_slices=tf.constant([entry.slice for entry in entries]),
-            tensors=[tf.convert_to_tensor(array) for array in arrays],
-        )
-    return prefix
+    return (
+        tf.constant([entry.name for entry in entries]),
+        tf.constant([entry.slice for entry in entries]),
+        [tf.convert_to_tensor(array) for array in arrays],
+    )
 
 
 def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:

@@ -103,7 +103,7 @@ class EstimatorValidation:
                 if self._saver is None
                 else saved.entries_of_saver(self._saver, session.graph)
             )
-            path = saved.write(prefix, session.run(entries))
+            path = saved.write(prefix, saved.fetch(session, entries))
             reporter = _BatchReporter(report)
             result: Mapping[str, float] = self._estimator.evaluate(
                 self._spec.input_fn,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import tensorflow as tf
@@ -81,7 +83,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         listeners: Sequence[Any] | None = None,
         save_graph_def: bool = True,
     ) -> None:
-        path("checkpoint_dir", checkpoint_dir, "a directory")
+        checkpoint_dir = path("checkpoint_dir", checkpoint_dir, "a directory")
         optional_count("save_steps", save_steps)
         if save_secs is not None:
             amount("save_secs", save_secs)
@@ -104,6 +106,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 
     def begin(self) -> None:
         """See `SessionRunHook.begin`."""
+        wait_for_writes()  # of a run that an error ended
         self._writes, self._has_ended = [], False
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "hookbridge-save")
@@ -136,8 +139,11 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         for listener in self._listeners:
             listener.before_save(session, step)
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        prefix = f"{self._save_path}-{step}"
-        write = functools.partial(self._write, session, step)
+        pads = self._get_saver()._pad_step_number
+        prefix = (
+            f"{self._save_path}-{step:08d}" if pads else f"{self._save_path}-{step}"
+        )
+        write = functools.partial(self._write, session, step, prefix)
         keeper = keeper_of_graph(session.graph)
         if keeper is None:
             write()
@@ -155,27 +161,32 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         if self._has_ended or self._pool is None:
             call(*arguments)
         else:
-            self._writes.append(self._pool.submit(call, *arguments))
+            write = self._pool.submit(call, *arguments)
+            self._writes.append(write)
+            _writes.note(write)
 
-    def _write(self, session: Session, step: int) -> str:
+    def _write(self, session: Session, step: int, prefix: str) -> str:
         """Copies the values and lets the thread write them; returns the path."""
-        saver, path = self._get_saver(), f"{self._save_path}-{step}"
+        saver = self._get_saver()
         # The method of the class: who follows this saver has been told of the save.
-        save = functools.partial(type(saver).save, saver)
+        save = functools.partial(
+            *(type(saver).save, saver),
+            save_path=self._save_path,
+            global_step=step,
+            write_meta_graph=self._save_graph_def,
+        )
         if self._has_ended:
-            options = {"write_meta_graph": self._save_graph_def}
-            save(session, self._save_path, global_step=step, **options)
-            return path
-        if self._save_graph_def:
-            with session.graph.as_default():
-                saver.export_meta_graph(f"{path}.meta")
+            save(sess=session)
+            return prefix
         is_busy = not all(write.done() for write in self._writes)
         copies = ValueCopies() if is_busy else self._copies
         values = copies.of(_values(session, saver))
-        moment = _Moment(session.graph, values)
+        is_of_v1 = saver.saver_def.version == saver.saver_def.V1
+        write = saved.write_in_one_file if is_of_v1 else saved.write
+        moment = _Moment(session.graph, values, write)
         self._written_step = step
-        self._in_order(_in_thread, save, moment, self._save_path, step)
-        return path
+        self._in_order(_in_thread, save, moment)
+        return prefix
 
     def _finish(self, session: Session) -> bool:
         """Waits for the files of the last save and tells its listeners.
@@ -202,9 +213,13 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 class _Moment(_SessionInterface):  # type: ignore[misc]
     """The copied values of a session, which a `Saver` saves as if it were one."""
 
-    def __init__(self, graph: Any, values: Mapping[saved.SavedArray, Any]) -> None:
-        self._graph = graph
-        self._values = values
+    def __init__(
+        self,
+        graph: Any,
+        values: Mapping[saved.SavedArray, Any],
+        write: Callable[[str, Mapping[saved.SavedArray, Any]], str],
+    ) -> None:
+        self._graph, self._values, self._write = graph, values, write
 
     @property
     def graph(self) -> Any:
@@ -213,13 +228,40 @@ class _Moment(_SessionInterface):  # type: ignore[misc]
     def run(self, fetches: Any, feed_dict: Any = None, *_: Any, **__: Any) -> str:
         """Writes the values; a `Saver` asks for its save op, and feeds the path."""
         (path,) = feed_dict.values()
-        return saved.write(path, self._values)
+        return self._write(path, self._values)
 
 
-def _in_thread(save: Any, moment: _Moment, path: str, step: int) -> None:
+class _Writes:
+    """What the threads of all hooks of this process still have to write."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is to be written; a forked process has none of the threads."""
+        self.unfinished: set[Future[None]] = set()
+        # Several hooks may have one `Saver`, which counts the files that it keeps.
+        self.lock: threading.Lock = threading.Lock()
+
+    def note(self, write: Future[None]) -> None:
+        """A thread has something to write."""
+        self.unfinished.add(write)
+        write.add_done_callback(self.unfinished.discard)
+
+
+_writes = _Writes()
+os.register_at_fork(after_in_child=_writes.begin)
+
+
+def wait_for_writes() -> None:
+    """Waits until no thread writes a checkpoint; a run that begins reads them."""
+    wait(list(_writes.unfinished))
+
+
+def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
     # In eager mode a `Saver` would not ask its session.
-    with tf.Graph().as_default():
-        save(moment, path, global_step=step, write_meta_graph=False)
+    with _writes.lock, tf.Graph().as_default():
+        save(sess=moment)
 
 
 def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
@@ -229,9 +271,7 @@ def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
         return {
             saved.SavedArray(name, "", name): value for name, value in values.items()
         }
-    entries = saved.entries_of_saver(saver, session.graph)
-    arrays = session.run(list(entries.values()))
-    return dict(zip(entries, arrays, strict=True))
+    return saved.fetch(session, saved.entries_of_saver(saver, session.graph))
 
 
 def _check_is_local(session: Session, saver: Any) -> None:

@@ -14,6 +14,7 @@ from hookbridge.adapters.live_session import global_step, live_variables
 from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
+from hookbridge.checkpoints.background_saves import wait_for_writes
 from hookbridge.checkpoints.checkpoint_entries import converted, entry_of
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
@@ -98,6 +99,7 @@ def restore(
       errors.CheckpointMismatchError: a weight has no entry or one of another shape,
         and `must_restore_weights` is set. Nothing is changed then.
     """
+    wait_for_writes()
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)

@@ -30,6 +30,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_scaffold": "the saver of the session is that of the hook",
         "_timer": "whether it saves after the next step, the last in flight",
     },
+    "Saver": {"_pad_step_number": "how the files of a background save are called"},
     "SummarySaverHook": {"_output_dir": "checked before training for writing"},
     "GlobalStepWaiterHook": {"_wait_until_step": "whether it would wait for ever"},
     "SessionRunContext": {"_stop_requested": "to stop after steps that are scheduled"},
