@@ -170,7 +170,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         saver = self._get_saver()
         # The method of the class: who follows this saver has been told of the save.
         save = functools.partial(
-            *(type(saver).save, saver),
+            type(saver).save,
+            saver,
             save_path=self._save_path,
             global_step=step,
             write_meta_graph=self._save_graph_def,
