@@ -2,7 +2,7 @@
 
 Reading order: `command`, `streams`, `parser`, then the sub-commands: `demo`, `explain`,
 `migrate_scan`, `migrate_rewrite`, `run`, `doctor`, `record`, `compare`, `cluster`,
-`jobs` (`train`, `evaluate` and `predict`) with `job_flags` and `job_process`, and
+`jobs` (`train`, `evaluate` and `predict`) with `job_flags` and `job_run`, and
 `docs`.
 """
 

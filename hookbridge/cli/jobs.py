@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookbridge.cli import job_flags, job_process
+from hookbridge.cli import job_flags, job_run
 from hookbridge.cli.parser import Parser, Values
 
 _EXAMPLE = (
@@ -42,7 +42,7 @@ class JobCommand:
             if results:
                 print(_shown(results, values.format))
 
-        run = job_process.run_job if self.files else job_process.run_here_or_in_cluster
+        run = job_run.run_job if self.files else job_run.run_here_or_in_cluster
         return run(values, act, self.name)
 
 

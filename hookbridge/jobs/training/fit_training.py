@@ -28,45 +28,45 @@ class FitTraining:
     It writes checkpoints as a session does, so each loop can read the other's weights.
     """
 
-    def __init__(self, part: JobProcess) -> None:
-        if not part.definition.is_keras:
+    def __init__(self, process: JobProcess) -> None:
+        if not process.definition.is_keras:
             raise errors.RefusedError(
-                f"{part.definition.path} has a `model_fn`, which builds a graph with a "
-                "train op of its own; `fit` trains Keras models. Use --loop=session or "
+                f"{process.definition.path} has a `model_fn`, which builds a graph with "
+                "a train op of its own; `fit` trains Keras models. Use --loop=session or "
                 "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
                 see="model definition file",
             )
-        settings = part.settings
-        if part.config.cluster and settings.num_towers > 1:
+        settings = process.settings
+        if process.config.cluster and settings.num_towers > 1:
             raise errors.InvalidArgumentError(
                 f"Received --num_towers={settings.num_towers} with --loop=fit in a "
                 "cluster; expected 1, since `ParameterServerStrategy` takes all GPUs "
                 "of its workers by itself. Use --loop=session or --loop=estimator."
             )
-        self._part = part
+        self._process = process
 
     def train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the number of steps at the end."""
-        settings, steps = self._part.settings, steps_per_epoch or last_step
+        settings, steps = self._process.settings, steps_per_epoch or last_step
         if steps is None:
             raise errors.InvalidArgumentError(
                 "Received neither --steps_per_epoch nor --train_steps, and the data do "
                 "not tell how long an epoch is; expected one of them."
             )
         # In workers and parameter servers this call does not return.
-        if self._part.config.cluster:
+        if self._process.config.cluster:
             strategy = hb.loops.parameter_server_strategy(
-                self._part.config, guests=guests
+                self._process.config, guests=guests
             )
         else:
             strategy = mirrored_strategy(settings.num_towers)
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # read when the dataset is made
-        batches = self._part.inputs.function(TRAIN)()
+        batches = self._process.inputs.function(TRAIN)()
         model = self._model(batches, strategy)
-        done = self._part.global_step()  # Keras counts the end of data as a step
+        done = self._process.global_step()  # Keras counts the end of data as a step
         if last_step is not None and done >= last_step:
             return done
         epochs = settings.epochs or math.ceil((last_step or steps) / steps)
@@ -88,24 +88,24 @@ class FitTraining:
             verbose=0,
             callbacks=self._callbacks([*guests, *hooks]),
         )
-        return self._part.global_step()
+        return self._process.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        self._part.trained_checkpoint()
-        batches = self._part.inputs.function(EVAL)()
+        self._process.trained_checkpoint()
+        batches = self._process.inputs.function(EVAL)()
         model = self._model(batches)
         metrics = model.evaluate(
             batches, verbose=0, return_dict=True, callbacks=self._callbacks(guests)
         )
-        step = float(self._part.global_step())
+        step = float(self._process.global_step())
         return {**{k: float(v) for k, v in metrics.items()}, "global_step": step}
 
     def predict(self) -> Iterator[Any]:
         """The predictions, as one batch."""
-        self._part.trained_checkpoint()
-        batches = self._part.inputs.function(PREDICT)().map(_features_only)
-        guests = self._part.definition.guests(PREDICT)
+        self._process.trained_checkpoint()
+        batches = self._process.inputs.function(PREDICT)().map(_features_only)
+        guests = self._process.definition.guests(PREDICT)
         outputs = self._model(batches).predict(
             batches, verbose=0, callbacks=self._callbacks(guests)
         )
@@ -113,27 +113,27 @@ class FitTraining:
 
     def _validation(self) -> tuple[Any, int | None]:
         """The batches of the validation, and how many if they never end."""
-        if not self._part.inputs.has(EVAL):
+        if not self._process.inputs.has(EVAL):
             return None, None
-        batches = self._part.inputs.function(EVAL)()
-        if not self._part.config.cluster:
+        batches = self._process.inputs.function(EVAL)()
+        if not self._process.config.cluster:
             return batches, None
         # The first worker whose data end would end the whole evaluation.
         return batches.repeat(), sum(1 for _ in batches)
 
     def _model(self, batches: Any, strategy: Any = None) -> Any:
         """The compiled model, with the weights of the newest checkpoint if any."""
-        part = self._part
-        model = part.model(batches, strategy and strategy.scope())
+        process = self._process
+        model = process.model(batches, strategy and strategy.scope())
         with strategy.scope() if strategy else contextlib.nullcontext():
-            compile_model(model, part.definition, batches)
-        path = part.checkpoint()
+            compile_model(model, process.definition, batches)
+        path = process.checkpoint()
         if path is not None:
             hb.checkpoints.restore(model, path)
         return model
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
-        return hb.as_callbacks([_Params(self._part.params), *guests])
+        return hb.as_callbacks([_Params(self._process.params), *guests])
 
 
 class _Params(ReadyMade):

@@ -46,17 +46,17 @@ def _size(features: Any) -> Any:
 class GraphModel:
     """Builds the network of a file in each graph: a Keras 2 model, or `graph_model`."""
 
-    def __init__(self, part: JobProcess) -> None:
-        self._definition = part.definition
-        self._make_optimizer = GraphOptimizer(part.definition)
-        self._replicas, self._is_chief = part.replicas, part.is_chief
+    def __init__(self, process: JobProcess) -> None:
+        self._definition = process.definition
+        self._make_optimizer = GraphOptimizer(process.definition)
+        self._replicas, self._is_chief = process.replicas, process.is_chief
         self._models: Any = weakref.WeakKeyDictionary()
         self._first_values: Any = None
-        if part.is_chief and part.definition.graph_model is None:
-            modes = [m for m in (TRAIN, EVAL, PREDICT) if part.inputs.has(m)]
+        if process.is_chief and process.definition.graph_model is None:
+            modes = [m for m in (TRAIN, EVAL, PREDICT) if process.inputs.has(m)]
             if modes:  # else the command says which data it needs
-                batches = part.inputs.function(modes[0])()
-                self._first_values = part.model(batches).get_weights()
+                batches = process.inputs.function(modes[0])()
+                self._first_values = process.model(batches).get_weights()
 
     def __deepcopy__(self, memo: Any) -> GraphModel:
         # An Estimator is copied for each task of a cluster.

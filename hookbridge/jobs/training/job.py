@@ -69,109 +69,119 @@ class TrainingJob:
             "saved_model_path": os.path.join(settings.model_dir, "saved_model"),
             "checkpoint_path": settings.model_dir,
         }
-        self._part = JobProcess(definition, settings, inputs, config, params)
+        self._process = JobProcess(definition, settings, inputs, config, params)
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.jobs.training.fit_training import FitTraining
 
-            self._loop = FitTraining(self._part)
+            self._loop = FitTraining(self._process)
         else:
             from hookbridge.jobs.training.session_training import SessionTraining
 
-            self._loop = SessionTraining(self._part)
+            self._loop = SessionTraining(self._process)
 
     def train(self) -> tuple[str, dict[str, float]]:
         """Trains; with data for it, evaluates at the end, without guests."""
-        part, settings, began = self._part, self._part.settings, time.monotonic()
-        part.inputs.function(TRAIN)  # so that missing files are reported first
+        process, settings, began = (
+            self._process,
+            self._process.settings,
+            time.monotonic(),
+        )
+        process.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = self._steps_per_epoch()
         last_step = settings.last_step(steps_per_epoch)
-        guests = part.definition.guests(TRAIN)
+        guests = process.definition.guests(TRAIN)
         recorder = AccountRecorder(guests) if settings.report else None
-        before = part.global_step()
+        before = process.global_step()
         step = self._train(guests, steps_per_epoch, last_step)
         secs = time.monotonic() - began
         results: dict[str, float] = {"global_step": step}
-        is_evaluator = part.config.task_type == "evaluator"
+        is_evaluator = process.config.task_type == "evaluator"
         # A session of a cluster cannot be asked again: the others have ended.
-        has_data = part.inputs.has(EVAL) and part.checkpoint()
-        if is_evaluator or (part.is_chief and has_data):
+        has_data = process.inputs.has(EVAL) and process.checkpoint()
+        if is_evaluator or (process.is_chief and has_data):
             results = self._loop.evaluate([])
         facts = {**results, "seconds": secs}
-        if recorder is not None and part.config.task_type != "ps":
+        if recorder is not None and process.config.task_type != "ps":
             self._save_account(
-                recorder, facts if part.is_chief else {"global_step": step}
+                recorder, facts if process.is_chief else {"global_step": step}
             )
-        if not part.is_chief:
+        if not process.is_chief:
             return "", results if is_evaluator else {}
         if os.path.isdir(settings.model_dir):  # not for a remote folder
             write_html(report(settings, facts), settings.model_dir)
-        return summary(part, facts, before, last_step), results
+        return summary(process, facts, before, last_step), results
 
     def _steps_per_epoch(self) -> int | None:
         """The steps of an epoch; raises if `--epochs` needs them and none are known."""
-        part = self._part
-        steps = part.inputs.steps_per_epoch()
-        if part.settings.epochs is not None and steps is None:
+        process = self._process
+        steps = process.inputs.steps_per_epoch()
+        if process.settings.epochs is not None and steps is None:
             raise errors.InvalidArgumentError(
-                f"Received --epochs={part.settings.epochs} without --steps_per_epoch; "
-                f"expected both, since `train_input_fn` of {part.definition.path} does "
-                "not tell how long an epoch is."
+                f"Received --epochs={process.settings.epochs} without "
+                "--steps_per_epoch; expected both, since `train_input_fn` of "
+                f"{process.definition.path} does not tell how long an epoch is."
             )
         return steps
 
     def _save_account(self, recorder: AccountRecorder, facts: dict[str, float]) -> None:
         """Writes what the guests saw in this process, for the report of the job."""
-        config = self._part.config
-        process = f"{config.task_type} {config.task_index}"
+        config = self._process.config
+        task = f"{config.task_type} {config.task_index}"
         account = recorder.account(
-            process if config.cluster else "this process",
+            task if config.cluster else "this process",
             facts,
-            is_chief=self._part.is_chief,
+            is_chief=self._process.is_chief,
         )
-        account.save(self._part.settings.model_dir)
+        account.save(self._process.settings.model_dir)
 
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the global step at the end."""
-        part, watch = self._part, StepCountHook()
-        checkpoint, before = part.checkpoint(), part.global_step()
+        process, watch = self._process, StepCountHook()
+        before = process.global_step()
         # The loops of clusters save at SIGTERM by themselves.
         saving: AbstractContextManager[None] = contextlib.nullcontext()
-        if not part.config.cluster:
+        if not process.config.cluster:
             saving = watch.saving_at_sigterm()
+        with self._named_causes(watch), saving:
+            guests = [*guests, watch]
+            step: int = self._loop.train(guests, steps_per_epoch, last_step)
+        was_done = last_step is not None and before >= last_step
+        if not (was_done or watch.steps or self._may_see_no_step(step > before)):
+            raise process.inputs.nothing_to_train_on()
+        return step
+
+    @contextlib.contextmanager
+    def _named_causes(self, watch: StepCountHook) -> Iterator[None]:
+        """Names the cause of an error before the first step, where it is known."""
+        process = self._process
+        checkpoint = process.checkpoint()
         try:
-            with saving:
-                step: int = self._loop.train(
-                    [*guests, watch], steps_per_epoch, last_step
-                )
+            yield
         except tf.errors.NotFoundError as e:  # TensorFlow's own for a restore
             if checkpoint is None or watch.steps:
                 raise
-            raise part.does_not_fit(checkpoint) from e
+            raise process.does_not_fit(checkpoint) from e
         except ValueError as e:  # Keras's own for a `fit` without data
             is_ours = isinstance(e, errors.HookBridgeError)
-            if not is_ours and watch.steps == 0 and part.inputs.is_empty(TRAIN):
-                raise part.inputs.nothing_to_train_on() from e
+            if not is_ours and watch.steps == 0 and process.inputs.is_empty(TRAIN):
+                raise process.inputs.nothing_to_train_on() from e
             raise
-        was_done = last_step is not None and before >= last_step
-        if not (was_done or watch.steps or self._may_see_no_step(step > before)):
-            raise part.inputs.nothing_to_train_on()
-        return step
 
     def _may_see_no_step(self, has_moved: bool) -> bool:
         """Whether other processes may have made all steps of this one's training."""
-        config = self._part.config
+        config = self._process.config
         return bool(config.cluster) and (has_moved or not config.is_chief)
 
     def message_of(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
-        return failure(self._part, error, MODES[command], command)
+        return failure(self._process, error, MODES[command], command)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""
-        guests = self._part.definition.guests(EVAL)
+        guests = self._process.definition.guests(EVAL)
         return dict(self._loop.evaluate(guests))
 
     def predict(self) -> int:
@@ -180,7 +190,7 @@ class TrainingJob:
         for outputs in self._loop.predict():
             arrays = tf.nest.flatten(outputs)
             if not arrays:  # a session that fetches nothing would never end
-                raise self._part.definition.wrong(
+                raise self._process.definition.wrong(
                     "model_fn", outputs, "predictions, a tensor or a dict of tensors"
                 )
             examples += len(arrays[0])

@@ -40,14 +40,14 @@ class SessionTraining:
     in `session` without one.
     """
 
-    def __init__(self, part: JobProcess) -> None:
-        self._part = part
-        definition, settings = part.definition, part.settings
+    def __init__(self, process: JobProcess) -> None:
+        self._process = process
+        definition, settings = process.definition, process.settings
         self._devices = tower_devices(settings.num_towers)
         self._graph_model: GraphModel | None = None
         model_fn = definition.model_fn
         if model_fn is None:
-            self._graph_model = GraphModel(part)
+            self._graph_model = GraphModel(process)
             model_fn = self._graph_model.tower
         elif settings.sync and "replicas_to_aggregate" not in (definition.params or {}):
             raise errors.InvalidArgumentError(
@@ -64,18 +64,18 @@ class SessionTraining:
     @functools.cached_property
     def estimator(self) -> Any:
         """The Estimator of the model."""
-        part, params = self._part, self._part.definition.params
-        if params is not None and part.replicas is not None:
-            params["replicas_to_aggregate"] = part.replicas
+        process, params = self._process, self._process.definition.params
+        if params is not None and process.replicas is not None:
+            params["replicas_to_aggregate"] = process.replicas
         # A trainer needs no device of another, which may have ended.
-        config, place = session_config(self._devices), part.config
+        config, place = session_config(self._devices), process.config
         if (place.task_type, place.task_index) in trainers(place):
             config.device_filters.extend(["/job:ps", own_device(place)])
         return hb.estimator.Estimator(
             self._estimator_spec if self._graph_model else self._model_fn,
-            part.settings.model_dir,
+            process.settings.model_dir,
             hb.estimator.RunConfig(
-                tf_random_seed=part.settings.seed, session_config=config
+                tf_random_seed=process.settings.seed, session_config=config
             ),
             params=params,
         )
@@ -84,18 +84,18 @@ class SessionTraining:
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the global step at the end."""
-        part = self._part
+        process = self._process
         if self._needs_estimator:
             _ = self.estimator  # its errors come before a server starts
-        trains = part.config.task_type in (*CHIEF_TYPES, "worker")
-        if trains and not part.settings.batch_per_tower:  # before a server starts
-            check_first_batch(part.inputs.function(TRAIN), len(self._devices))
-        if part.settings.loop == "session":
+        trains = process.config.task_type in (*CHIEF_TYPES, "worker")
+        if trains and not process.settings.batch_per_tower:  # before a server starts
+            check_first_batch(process.inputs.function(TRAIN), len(self._devices))
+        if process.settings.loop == "session":
             self._train_in_towers(guests, steps_per_epoch, last_step)
-            return part.global_step()
-        hooks, input_fn = self._hooks(guests, steps_per_epoch), part.inputs.function
-        if part.config.cluster:
-            evaluation = self._guests(EVAL, part.definition.guests(EVAL))
+            return process.global_step()
+        hooks, input_fn = self._hooks(guests, steps_per_epoch), process.inputs.function
+        if process.config.cluster:
+            evaluation = self._guests(EVAL, process.definition.guests(EVAL))
             hb.loops.train_and_evaluate(
                 self.estimator,
                 hb.estimator.TrainSpec(
@@ -105,12 +105,12 @@ class SessionTraining:
             )
         else:
             self.estimator.train(input_fn(TRAIN), hooks=hooks, max_steps=last_step)
-        return part.global_step()
+        return process.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
         """Evaluates the newest checkpoint."""
-        path = self._part.trained_checkpoint()
-        input_fn = self._part.inputs.function(EVAL)
+        path = self._process.trained_checkpoint()
+        input_fn = self._process.inputs.function(EVAL)
         if self._needs_estimator or guests:
             metrics = WeightedEvaluation(self.estimator).evaluate(
                 input_fn, hooks=self._guests(EVAL, guests)
@@ -123,14 +123,14 @@ class SessionTraining:
                 session.run([v1.local_variables_initializer(), v1.tables_initializer()])
                 v1.train.Saver(v1.global_variables()).restore(session, path)
                 means = evaluation.run(session)
-        return {**means, "global_step": float(self._part.global_step())}
+        return {**means, "global_step": float(self._process.global_step())}
 
     def predict(self) -> Iterator[Any]:
         """The predictions of each batch, with the newest checkpoint."""
-        self._part.trained_checkpoint()
+        self._process.trained_checkpoint()
         outputs: Iterator[Any] = self.estimator.predict(
-            self._part.inputs.function(PREDICT),
-            hooks=self._guests(PREDICT, self._part.definition.guests(PREDICT)),
+            self._process.inputs.function(PREDICT),
+            hooks=self._guests(PREDICT, self._process.definition.guests(PREDICT)),
             yield_single_examples=False,
         )
         return outputs
@@ -139,18 +139,18 @@ class SessionTraining:
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> None:
         """Runs steps until the data, a guest or another task ends the session."""
-        part, settings = self._part, self._part.settings
-        if last_step is not None and part.global_step() >= last_step:
+        process, settings = self._process, self._process.settings
+        if last_step is not None and process.global_step() >= last_step:
             return
         config = session_config(self._devices)
-        with SessionCluster(part.config, session_config=config) as cluster:
+        with SessionCluster(process.config, session_config=config) as cluster:
             if cluster.is_server:
                 cluster.serve()
                 return
             with tf.Graph().as_default(), v1.device(cluster.device_setter()):
                 v1.set_random_seed(settings.seed)
                 with tf.device(VARIABLE_DEVICE):
-                    batch = next_training_batch(part.inputs.function(TRAIN)())
+                    batch = next_training_batch(process.inputs.function(TRAIN)())
                 spec = self._training_spec(*as_pair(batch))
                 hooks = self._hooks(guests, steps_per_epoch)
                 hooks.append(v1.train.NanTensorHook(spec.loss))
@@ -206,11 +206,11 @@ class SessionTraining:
 
     def _evaluation(self) -> Evaluation:
         assert self._graph_model is not None
-        return Evaluation(self._graph_model.means, self._part.inputs.function(EVAL))
+        return Evaluation(self._graph_model.means, self._process.inputs.function(EVAL))
 
     def _hooks(self, guests: list[Any], steps_per_epoch: int | None) -> list[Any]:
         """The hooks of the training."""
-        part, settings = self._part, self._part.settings
+        process, settings = self._process, self._process.settings
         if steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
             guests = [
@@ -219,8 +219,8 @@ class SessionTraining:
             ]
         validation: Any = None
         # An Estimator's cluster has a process of its own for evaluations.
-        has_evaluator = part.config.cluster and settings.loop == "estimator"
-        if part.inputs.has(EVAL) and not has_evaluator:
+        has_evaluator = process.config.cluster and settings.loop == "estimator"
+        if process.inputs.has(EVAL) and not has_evaluator:
             validation = (
                 (WeightedEvaluation(self.estimator), self._eval_spec([]))
                 if self._needs_estimator
@@ -242,16 +242,16 @@ class SessionTraining:
             options = {"steps_per_epoch": 1}
         config = HookOptions(
             model=self._graph_model.model if self._graph_model else None,
-            params=self._part.params,
+            params=self._process.params,
             way_to_epochs=BY_FLAG,
             **options,
         )
         return convert.hooks_for(guests, config)
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
-        has = self._part.inputs.has(EVAL)
+        has = self._process.inputs.has(EVAL)
         return hb.estimator.EvalSpec(
-            self._part.inputs.function(EVAL if has else TRAIN),
+            self._process.inputs.function(EVAL if has else TRAIN),
             steps=None if has else 1,
             hooks=hooks,
             start_delay_secs=0,

@@ -97,27 +97,27 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
 
 
 def summary(
-    part: JobProcess, facts: Mapping[str, float], before: int, last_step: int | None
+    process: JobProcess, facts: Mapping[str, float], before: int, last_step: int | None
 ) -> str:
     """The last message of a training, which says where its files are.
 
     Args:
-      part: this process's part of the job.
+      process: this process of the job.
       facts: the global step at the end, and the seconds.
       before: the global step at the begin.
       last_step: the global step at which the flags end the training, if they do.
     """
-    settings = part.settings
-    exported = part.params["saved_model_path"]
+    settings = process.settings
+    exported = process.params["saved_model_path"]
     places = {
-        "checkpoint": part.checkpoint(),
+        "checkpoint": process.checkpoint(),
         "TensorBoard": f"tensorboard --logdir {settings.model_dir}",
         "report": os.path.join(settings.model_dir, FILE_NAME),
         "SavedModel": exported if os.path.isdir(exported) else None,
     }
     lines = [_outcome(settings, facts, before, last_step)]
     lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
-    for mode, rows in part.inputs.skipped.items():
+    for mode, rows in process.inputs.skipped.items():
         if rows:
             lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
     return "\n".join(lines)
@@ -142,28 +142,28 @@ def _outcome(
     return f"trained to step {step}{since} with --loop={loop} in {secs:.1f} s"
 
 
-def failure(part: JobProcess, error: BaseException, mode: str, command: str) -> str:
+def failure(process: JobProcess, error: BaseException, mode: str, command: str) -> str:
     """The message about an error; names the row, the disk, or the file's line."""
-    prefix, file = f"hookbridge: {command}: ", part.settings.model_def
+    prefix, file = f"hookbridge: {command}: ", process.settings.model_def
     text = str(getattr(error, "message", None) or error)
-    path = tf.train.latest_checkpoint(part.settings.model_dir)
+    path = tf.train.latest_checkpoint(process.settings.model_dir)
     saved = f"The last whole checkpoint is {path}." if path else "No checkpoint yet."
     if any(sign in text for sign in _FULL):
         return (
-            f"{prefix}--model_dir={part.settings.model_dir} cannot be written: "
+            f"{prefix}--model_dir={process.settings.model_dir} cannot be written: "
             f"no space is left there. {saved}"
         )
     if type(error).__name__ == "NanLossDuringTrainingError":
-        loss = "loss" if part.definition.is_keras else "model_fn"
+        loss = "loss" if process.definition.is_keras else "model_fn"
         return (
-            f"{prefix}{part.definition.where(loss)} became NaN. {saved} Lower the "
+            f"{prefix}{process.definition.where(loss)} became NaN. {saved} Lower the "
             "learning rate, or look for logarithms and divisions of 0."
         )
     lines = user_file.message_of(file, error, command).splitlines()
     if isinstance(error, tf.errors.OpError):
-        row = _bad_row(part, mode)
+        row = _bad_row(process, mode)
         if row is not None:
-            header = row.number == 1 and not part.settings.header_lines
+            header = row.number == 1 and not process.settings.header_lines
             way = (
                 "If it is a header, --header_lines=1 leaves it out; " if header else ""
             )
@@ -173,12 +173,12 @@ def failure(part: JobProcess, error: BaseException, mode: str, command: str) -> 
     return "\n".join(lines)
 
 
-def _bad_row(part: JobProcess, mode: str) -> Any:
+def _bad_row(process: JobProcess, mode: str) -> Any:
     """The first row that cannot be read, or whose loss fails."""
-    row = part.inputs.bad_row(mode)
-    if row is not None or mode == PREDICT or not part.definition.is_keras:
+    row = process.inputs.bad_row(mode)
+    if row is not None or mode == PREDICT or not process.definition.is_keras:
         return row
-    model = part.model(part.inputs.function(mode)())
-    return part.inputs.bad_row(
-        mode, lambda features, labels: part.definition.loss(labels, model(features))
+    model = process.model(process.inputs.function(mode)())
+    return process.inputs.bad_row(
+        mode, lambda features, labels: process.definition.loss(labels, model(features))
     )

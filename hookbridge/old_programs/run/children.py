@@ -16,7 +16,7 @@ from hookbridge.ground import patching
 from hookbridge.old_programs.run import own_modules
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader
-from hookbridge.old_programs.run.program import Program
+from hookbridge.old_programs.run.own_program import Program
 
 # The module that a child runs in the place of the program's main file.
 SPAWNED = "hookbridge.old_programs.run.spawned"

@@ -18,7 +18,7 @@ from hookbridge.old_programs.run import (
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader
-from hookbridge.old_programs.run.program import Program
+from hookbridge.old_programs.run.own_program import Program
 
 # With its own way of assertions pytest would load the program's modules by itself.
 _PYTEST_OPTION = "--assert=plain"

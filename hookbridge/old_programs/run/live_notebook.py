@@ -12,7 +12,7 @@ from hookbridge.old_programs.reading.evidence import Evidence, Use
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, OwnCode
 from hookbridge.old_programs.run.own_modules import OwnFinder
-from hookbridge.old_programs.run.program import Program
+from hookbridge.old_programs.run.own_program import Program
 
 LINE = "%load_ext hookbridge"
 

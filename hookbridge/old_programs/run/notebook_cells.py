@@ -20,7 +20,7 @@ from hookbridge.old_programs.reading.modules import why
 from hookbridge.old_programs.reading.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
 from hookbridge.old_programs.run.located import Located
-from hookbridge.old_programs.run.program import Program
+from hookbridge.old_programs.run.own_program import Program
 
 # Jupyter shows figures inside of the notebook; here a figure is a line of text.
 _BACKEND = "module://matplotlib_inline.backend_inline"

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
 from hookbridge.old_programs.run.located import Launch, Located
-from hookbridge.old_programs.run.program import Program, program_of
+from hookbridge.old_programs.run.own_program import Program, program_of
 from hookbridge.old_programs.run.statements import as_run
 
 

@@ -74,11 +74,12 @@ class _LeavingOut(ast.NodeTransformer):
         self._left_out = left_out
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
+        """The import of what is left, and a try for each package that is absent."""
         found = list(imports(node))
-        vain = [one for one in found if one.full in self._left_out]
-        node.names = [one.alias for one in found if one not in vain]
+        left_out = [one for one in found if one.full in self._left_out]
+        node.names = [one.alias for one in found if one not in left_out]
         statements: list[ast.stmt] = [node] if node.names else []
-        for one in vain:
+        for one in left_out:
             root = one.full.partition(".")[0]
             if absent.is_absent(root):
                 alone = copy.copy(node)
