@@ -31,9 +31,10 @@ class FitTraining:
     def __init__(self, process: JobProcess) -> None:
         if not process.definition.is_keras:
             raise errors.RefusedError(
-                f"{process.definition.path} has a `model_fn`, which builds a graph with "
-                "a train op of its own; `fit` trains Keras models. Use --loop=session or "
-                "--loop=estimator, or write `custom_model()`, `loss` and `optimizer`.",
+                f"{process.definition.path} has a `model_fn`, which builds a graph "
+                "with a train op of its own; `fit` trains Keras models. Use "
+                "--loop=session or --loop=estimator, or write `custom_model()`, `loss` "
+                "and `optimizer`.",
                 see="model definition file",
             )
         settings = process.settings
