@@ -39,6 +39,8 @@ _METHODS = {
 # What gave a list: functions, and the methods of dictionaries.
 _FUNCTIONS = frozenset({"filter", "map", "zip"})
 _VIEWS = frozenset({"items", "keys", "values"})
+# What may use a list.
+_USES = frozenset({ast.Attribute, ast.Call, ast.Subscript})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # What is raised where something of Python 2 is not there.
 _ERRORS = ("NameError", "AttributeError", "TypeError")
@@ -77,9 +79,10 @@ def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
     builtins = _BUILTINS & names.free if is_known else frozenset()
     defined = {node.name for node in module.nodes if isinstance(node, ast.FunctionDef)}
     for node in module.nodes:
-        if isinstance(node, ast.Name) and node.id in builtins:
-            yield node, node.id
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if type(node) is ast.Name:
+            if node.id in builtins:
+                yield node, node.id
+        elif type(node) is ast.Call and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             if name not in defined and _METHODS.get(name) == len(node.args):
                 yield node, f".{name}()"
@@ -90,24 +93,42 @@ def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
     functions = _FUNCTIONS & module.names.free
     # What a `DataFrame` calls its keys can be indexed.
     views = frozenset() if "pandas" in module.names.bound.values() else _VIEWS
-    for scope in (module.tree, *(n for n in module.nodes if isinstance(n, _SCOPES))):
-        nodes = list(_inside(scope))
-        held = _held(nodes, functions)
-        for node in nodes:
-            used = _used_as_list(node)
-            made = _function(used, functions) or _view(used, views)
-            if isinstance(used, ast.Name):
-                made = held.get(used.id, "")
-            is_there = made.startswith(".") and _is_length(node)
-            if used is not None and made and not is_there:
+    has_held = False
+    for node in module.nodes:
+        if type(node) is ast.Assign:
+            has_held = has_held or bool(_function(node.value, functions))
+        elif type(node) in _USES and (used := _used_as_list(node)) is not None:
+            made = _function(used, functions)
+            if not (made or _is_length(node)):
+                made = _view(used, views)
+            if made:
                 yield used, f"{made} as a list"
+    if has_held:  # seldom: a scope is walked through for it
+        for scope in (module.tree, *filter(_is_scope, module.nodes)):
+            yield from _held_lists(list(_inside(scope)), functions)
+
+
+def _held_lists(
+    nodes: list[ast.AST], functions: frozenset[str]
+) -> Iterator[tuple[ast.expr, str]]:
+    """Uses of a list that a name holds, in the nodes of one scope."""
+    held = _held(nodes, functions)
+    for node in nodes:
+        used = _used_as_list(node) if held else None
+        if isinstance(used, ast.Name) and used.id in held:
+            yield used, f"{held[used.id]} as a list"
+
+
+def _is_scope(node: ast.AST) -> bool:
+    """Whether names that it binds are its own."""
+    return isinstance(node, _SCOPES)
 
 
 def _inside(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, without those of the scopes in it."""
     for child in ast.iter_child_nodes(scope):
         yield child
-        if not isinstance(child, _SCOPES):
+        if not _is_scope(child):
             yield from _inside(child)
 
 
