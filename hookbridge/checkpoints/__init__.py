@@ -1,4 +1,4 @@
-"""Checkpoints of TF1 read into Keras models, and saves that stall no step.
+"""Checkpoints of TF1 read into Keras models, and saves in the background.
 
     report = hb.checkpoints.restore(model, "estimator_dir")
     print(report)

@@ -27,6 +27,7 @@ NOTE = (
 FIELDS = {
     "num_workers": "Number of workers beside the chief.",
     "num_ps": "Number of parameter servers; they end after all other tasks.",
+    # A flag that is on by default: its help is that of `--no_chief`.
     "chief": "Start no chief; worker 0 acts as chief.",
     "evaluator": "Start an evaluator too.",
     "grace_secs": "Seconds that a task has to end after SIGTERM, before SIGKILL.",

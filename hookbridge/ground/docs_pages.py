@@ -11,7 +11,7 @@ import re
 # Reason -> page and heading; `tests/test_pages.py` checks that they exist.
 PAGES = {
     "a hook and a callback at once": "docs/writing-guests.md",
-    "background saves": "docs/restarts.md#saves-that-stall-no-step",
+    "background saves": "docs/restarts.md#saves-in-the-background",
     "callback in a session": "docs/callbacks-in-sessions.md"
     "#every-callback-of-every-keras",
     "callbacks under a strategy": "docs/estimator.md#hooks-and-callbacks",

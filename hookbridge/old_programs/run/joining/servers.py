@@ -6,6 +6,7 @@ does not set it.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -16,14 +17,16 @@ from hookbridge.ground.tf_config import ClusterConfig
 VARIABLE = "TF_CONFIG"
 
 
+@functools.cache
 def follow() -> None:
-    """Sets `TF_CONFIG`, if it is not set, from the only server of this process."""
+    """Sets `TF_CONFIG`, if it is not set, from the only server of this process.
+
+    Sessions and stops of a group both ask for it; it happens once.
+    """
     import tensorflow as tf
 
     server = tf.distribute.Server
     init = server.__init__
-    if getattr(init, "__qualname__", "").startswith(follow.__name__):
-        return  # it is followed already
     ours: list[str] = []
 
     def followed(self: Any, *args: Any, **named: Any) -> None:
