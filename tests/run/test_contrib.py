@@ -129,6 +129,15 @@ def test_small_functions_act_as_on_1_15(launcher: ForkServer) -> None:
     assert is_close(json.loads(done.stdout.splitlines()[-1]), recorded)
 
 
+@ON_NEWEST
+@pytest.mark.slow
+def test_gradients_of_functions_are_those_of_1_15(launcher: ForkServer) -> None:
+    done = launch_fork(launcher, "eager.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    recorded = json.loads(RECORDED.with_name("contrib_eager_1_15.json").read_text())
+    assert json.loads(done.stdout.splitlines()[-1]) == recorded
+
+
 def test_a_function_that_makes_an_experiment_is_called_by_position() -> None:
     """As TensorFlow 1.15 does: its arguments may have any names."""
     asked: list[Any] = []

@@ -3,5 +3,5 @@
 Reading order: `learn` and `run_config`, `estimators`, `hparams`, then one file for each
 other area: `strategies`, `lookup`, `datasets`, `cells`, `fused_cells`, `projections`,
 `sequences`, `embeddings`, `vocabularies`, `predictor`, `profiling`, `optimizers`,
-`mnist`, and the room `seq2seq`.
+`eager`, `mnist`, and the room `seq2seq`.
 """
