@@ -128,7 +128,7 @@ class TrainingEpochs:
             # The epoch's end was not delivered before the checkpoint: the process was
             # killed in its last events, or other workers have moved the global step
             # on into the next epoch.
-            if _had_steps(state.sums):
+            if state.is_in_step or _had_steps(state.sums):
                 self.begin(state.step, session)
                 self.logs.fill(session)
                 self.end()

@@ -17,6 +17,9 @@ class LoopState(NamedTuple):
     # An epoch and the global step at which it began: epochs are counted from there.
     origin: tuple[int, int]
     steps_per_epoch: int | None = None  # the length of an epoch, if there are epochs
+    # Whether a step of the open epoch has been made whose events are not all delivered.
+    # It is said once for all that is saved, and not in `document`.
+    is_in_step: bool = False
 
     def document(self) -> dict[str, Any]:
         """The form that is saved; `parse` reads it."""

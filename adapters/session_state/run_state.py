@@ -85,7 +85,8 @@ class RunState:
             return None
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
-        return best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+        loop = best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+        return loop and loop._replace(is_in_step=saved.is_in_step)
 
 
 def keeper_of_graph(graph: Any) -> StateKeeper | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -110,7 +110,8 @@ def _result(
     code: str, level: str, text: str, file: str, region: dict[str, int]
 ) -> dict[str, Any]:
     path = PurePath(file)
-    uri = path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+    is_whole = path.is_absolute()
+    uri = Path(path).as_uri() if is_whole else quote(os.fsencode(path.as_posix()))
     place = {"artifactLocation": {"uri": uri}, "region": region}
     locations = [{"physicalLocation": place}]
     found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}

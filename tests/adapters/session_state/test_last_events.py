@@ -112,6 +112,35 @@ def test_an_error_between_two_groups(keras: Any, tmp_path: Path, place: str) -> 
     assert [counts(each)[0] for each in (one, two)] == [STEPS, STEPS - 1]
 
 
+def test_an_epoch_of_which_a_process_made_the_last_step_alone(
+    keras: Any, tmp_path: Path
+) -> None:
+    """Others have made the rest. The job ends in that step, after its save."""
+
+    def run(*between: Any) -> Any:
+        one = counting(keras, "one")
+        with tf.Graph().as_default():
+            step, loss = v1.train.get_or_create_global_step(), tf.constant(1.0)
+            train_op, by_others = v1.assign_add(step, 1), v1.assign(step, 2 * STEPS - 1)
+            saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=2)
+            own = hb.as_hooks([one], steps_per_epoch=STEPS, logs={"loss": loss})
+            creator = v1.train.ChiefSessionCreator(checkpoint_dir=str(tmp_path))
+
+            def move(step_context: Any) -> None:
+                step_context.session.run(by_others)
+
+            with v1.train.MonitoredSession(creator, [saver, *between, *own]) as session:
+                while not session.should_stop():
+                    if session.run(train_op) == STEPS:
+                        session.run_step_fn(move)
+        return one
+
+    with pytest.raises(RuntimeError, match="a hook's own"):
+        run(failing("after_run", STEPS + 1))
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"-{2 * STEPS}")
+    assert run().events.count("on_epoch_end") == 3
+
+
 def test_a_job_that_ended_within_a_step_tells_what_is_lost(
     keras: Any, tmp_path: Path, said: Any
 ) -> None:
