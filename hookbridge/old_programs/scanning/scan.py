@@ -8,7 +8,11 @@ import os
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
+from hookbridge.old_programs.names.renamed_arguments import (
+    ARGUMENTS,
+    METHODS,
+    needs_no_name,
+)
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.evidence import Use
@@ -215,8 +219,11 @@ def _scan_method(module: Module, call: ast.Call, method: str) -> Iterator[Findin
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
     for keyword in call.keywords:
         new = ARGUMENTS.get((method, keyword.arg or ""))
-        if new is not None:
-            name = f"{method}({keyword.arg}=)"
+        name = f"{method}({keyword.arg}=)"
+        if needs_no_name(call, keyword):
+            way = "the argument without its name"
+            yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+        elif new is not None:
             way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
             yield finding_at(module, call, "OLD_ARGUMENT", name, way)
 

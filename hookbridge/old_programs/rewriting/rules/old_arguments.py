@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, METHODS
+from hookbridge.old_programs.names.renamed_arguments import (
+    ARGUMENTS,
+    METHODS,
+    needs_no_name,
+)
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import tpu_names
@@ -42,7 +46,10 @@ def _rename_arguments(call: ast.Call, method: str, context: Context) -> None:
         if not isinstance(argument, ast.keyword):
             continue
         today = ARGUMENTS.get((method, argument.arg or ""))
-        if today:
+        if needs_no_name(call, argument):
+            end, _ = context.span(argument.value)
+            context.change(NAME, argument, (first, end), "")
+        elif today:
             end = first + len(argument.arg or "")
             context.change(NAME, argument, (first, end), today)
         elif today == "":
