@@ -48,6 +48,25 @@ def test_rewritten_files_run_as_one_program(
     assert not any(done.result.edits for done in in_place(folder))
 
 
+def test_a_package_that_is_given_imports_itself_by_its_name(tmp_path: Path) -> None:
+    """`metrics` hands on `tf` too, and needs nothing of TensorFlow 1 itself."""
+    package = tmp_path / "net"
+    package.mkdir()
+    texts = {
+        "__init__": "",
+        "layers": "import tensorflow as tf\nflags = tf.app.flags\n",
+        "metrics": "import tensorflow as tf\ndef mean(x): return tf.reduce_mean(x)\n",
+        "train": "from net.layers import *\nfrom net.metrics import *\n"
+        "tf.placeholder(tf.float32)\nflags.DEFINE_string('a', '', '')\n",
+    }
+    for name, text in texts.items():
+        (package / f"{name}.py").write_text(text)
+    in_place(package)
+    imports = [(package / f"{n}.py").read_text().split("\n")[0] for n in texts]
+    v1 = "import tensorflow.compat.v1 as tf"
+    assert imports[1:3] == [v1, v1]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path, name)

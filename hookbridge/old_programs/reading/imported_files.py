@@ -24,9 +24,8 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
     """
     folder = os.path.dirname(os.path.realpath(file))
     folders = [folder]
-    while folder not in tops and (
-        os.path.isfile(os.path.join(folder, "__init__.py"))
-        or any(folder.startswith(os.path.join(top, "")) for top in tops)
+    while os.path.isfile(os.path.join(folder, "__init__.py")) or any(
+        folder.startswith(os.path.join(top, "")) for top in tops
     ):
         folder = os.path.dirname(folder)
         folders.append(folder)
