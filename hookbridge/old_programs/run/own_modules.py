@@ -27,8 +27,6 @@ class OwnLoader(SourceFileLoader):
         data = self.get_data(path)
         targets_tf1 = self._program.note_loaded(path)
         left_out = self._program.left_out(path)
-        if targets_tf1 is None and not left_out:
-            return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         tree = as_run(tree, targets_tf1, left_out)
         return compile(tree, path, "exec", dont_inherit=True)

@@ -17,7 +17,11 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, needs_no_name
+from hookbridge.old_programs.names.renamed_arguments import (
+    ARGUMENTS,
+    needed,
+    needs_no_name,
+)
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
@@ -42,7 +46,8 @@ def as_run(
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
     if targets_tf1 is None:
-        return tree
+        changed: ast.Module = ast.fix_missing_locations(_OldArguments().visit(tree))
+        return changed
     rewriting = _Rewriting(starred.free_names(tree))
     new: ast.Module = rewriting.visit(tree)
     if not rewriting.has_calls:
@@ -90,7 +95,33 @@ class _LeavingOut(ast.NodeTransformer):
     visit_Import = visit_ImportFrom = _visit_import
 
 
-class _Rewriting(ast.NodeTransformer):
+class _OldArguments(ast.NodeTransformer):
+    """Renames arguments that have another name today, and adds those that are needed."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Changes the arguments of a call; one of them becomes a call of `prefetch`."""
+        if argument := needed(node):
+            node.keywords.append(argument)
+        self.generic_visit(node)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        size: ast.expr | None = None
+        for keyword in list(node.keywords):
+            today = ARGUMENTS.get((method, keyword.arg or ""))
+            if needs_no_name(node, keyword):
+                node.args.append(keyword.value)
+                node.keywords.remove(keyword)
+            elif today:
+                keyword.arg = today
+            elif today is not None:
+                size = keyword.value
+                node.keywords.remove(keyword)
+        if size is None:
+            return node
+        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
+        return ast.copy_location(fetched, node)
+
+
+class _Rewriting(_OldArguments):
     """Replaces the imports of TensorFlow in a syntax tree, and old argument names."""
 
     def __init__(self, free: Collection[str] = ()) -> None:
@@ -154,26 +185,11 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Answers an import by a call, and translates arguments with another name."""
-        self.generic_visit(node)
+        """Answers an import by a call; all other calls get arguments of today."""
         if _is_answered(module := loaded(node)):
+            self.generic_visit(node)
             return ast.copy_location(self._call("module", module), node)
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        size: ast.expr | None = None
-        for keyword in list(node.keywords):
-            today = ARGUMENTS.get((method, keyword.arg or ""))
-            if needs_no_name(node, keyword):
-                node.args.append(keyword.value)
-                node.keywords.remove(keyword)
-            elif today:
-                keyword.arg = today
-            elif today is not None:
-                size = keyword.value
-                node.keywords.remove(keyword)
-        if size is None:
-            return node
-        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
-        return ast.copy_location(fetched, node)
+        return super().visit_Call(node)
 
     def _call(self, method: str, *words: str) -> ast.Call:
         self.has_calls = True

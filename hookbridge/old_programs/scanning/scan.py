@@ -11,6 +11,7 @@ from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.renamed_arguments import (
     ARGUMENTS,
     METHODS,
+    needed,
     needs_no_name,
 )
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
@@ -217,6 +218,9 @@ def _scan_method(module: Module, call: ast.Call, method: str) -> Iterator[Findin
     """A method, or its arguments, that have another name on the target."""
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
+    if argument := needed(call):
+        name, way = f"{method}() without {argument.arg}", f"`{ast.unparse(argument)}`"
+        yield finding_at(module, call, "OLD_ARGUMENT", name, way)
     for keyword in call.keywords:
         new = ARGUMENTS.get((method, keyword.arg or ""))
         name = f"{method}({keyword.arg}=)"

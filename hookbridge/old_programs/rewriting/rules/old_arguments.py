@@ -1,4 +1,4 @@
-"""Arguments, methods and functions that have another name today."""
+"""Arguments, methods and functions with another name today, or that are needed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 from hookbridge.old_programs.names.renamed_arguments import (
     ARGUMENTS,
     METHODS,
+    needed,
     needs_no_name,
 )
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -28,6 +29,7 @@ def apply(node: ast.Call, context: Context) -> None:
     if isinstance(function, ast.Attribute) and context.is_found(node, "OLD_ARGUMENT"):
         _rename_method(function, context)
         _rename_arguments(node, function.attr, context)
+        _add_needed(node, context)
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
@@ -54,6 +56,15 @@ def _rename_arguments(call: ast.Call, method: str, context: Context) -> None:
             context.change(NAME, argument, (first, end), today)
         elif today == "":
             _make_prefetch(call, argument.value, (before, first, last), context)
+
+
+def _add_needed(call: ast.Call, context: Context) -> None:
+    """Gives an argument that the call could do without."""
+    if argument := needed(call):
+        (_, first), (_, end) = context.span(call.args[0]), context.span(call)
+        brackets, _, _ = context.text[first : end - 1].partition("#")
+        place = first + brackets.rfind(")") + 1  # of an argument in brackets
+        context.change(NAME, call, (place, place), f", {ast.unparse(argument)}")
 
 
 def _make_prefetch(
