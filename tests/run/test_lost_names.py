@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from launching import launch
 
 from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2_package
@@ -185,6 +186,36 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert "OK" in ended.stderr
+
+
+def test_functions_of_numpy_take_what_they_lost_in_every_file(tmp_path: Path) -> None:
+    """`helper` has no TensorFlow, and a method of the program stays its own."""
+    (tmp_path / "helper.py").write_text(
+        "import numpy as np\n"
+        "def flat(a): return np.reshape(a, newshape=[-1]).tolist()\n"
+    )
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\n"
+        "from numpy import percentile\n"
+        "import tensorflow as tf\n"
+        "from helper import flat\n"
+        "class Own:\n"
+        "    def histogram(self, x, normed): return x, normed\n"
+        "tf.placeholder(tf.float32)\n"
+        "print(Own().histogram(3, normed=True), flat([[1], [2]]))\n"
+        "print(percentile([1, 2, 3], 40, interpolation='lower'))\n"
+        "print(np.histogram([1, 2, 3], 2, normed=True)[0].round(2).tolist())\n"
+        "print(np.reshape([1], [1, 1]).tolist())\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "(3, True) [1, 2]",
+        "1",
+        "[0.33, 0.67]",
+        "[[1]]",
+    ]
 
 
 def test_each_old_assertion_names_that_of_today() -> None:

@@ -12,20 +12,39 @@ ARGUMENTS = {
     ("add_meta_graph", "legacy_init_op"): "main_op",
     ("map", "num_threads"): "num_parallel_calls",
     ("map", "output_buffer_size"): "",
-    # Of NumPy and matplotlib.
-    ("hist", "normed"): "density",
-    ("histogram", "normed"): "density",
-    ("histogram2d", "normed"): "density",
-    ("histogramdd", "normed"): "density",
-    ("nanpercentile", "interpolation"): "method",
-    ("nanquantile", "interpolation"): "method",
 }
-# (Method or function, argument) -> how many arguments stand before it. No name for it
-# is one in all versions of its library: it has to stand without.
-_PLACES = {("reshape", "newshape"): 1}
+# Function of NumPy -> the argument that it has lost, and the name of that today. The
+# methods of other libraries may have both.
+OF_FUNCTIONS = {
+    "numpy.histogram": ("normed", "density"),
+    "numpy.histogram2d": ("normed", "density"),
+    "numpy.histogramdd": ("normed", "density"),
+    "numpy.nanpercentile": ("interpolation", "method"),
+    "numpy.nanquantile": ("interpolation", "method"),
+    "numpy.percentile": ("interpolation", "method"),
+    "numpy.quantile": ("interpolation", "method"),
+    "numpy.reshape": ("newshape", "shape"),
+}
 
 
-def needs_no_name(call: ast.Call, keyword: ast.keyword) -> bool:
-    """Whether an argument has no name for all versions, and can do without one."""
-    place = _PLACES.get((getattr(call.func, "attr", ""), keyword.arg or ""))
-    return place == len(call.args) and keyword is call.keywords[0]
+def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
+    """What an argument is called today; None if it has its name.
+
+    Args:
+      call: a call of a method, or of a function of a module.
+      keyword: an argument of it.
+      function: the dotted name of the function; empty for a method.
+    """
+    old, today = OF_FUNCTIONS.get(function, ("", ""))
+    if old and keyword.arg == old:
+        return today
+    return ARGUMENTS.get((getattr(call.func, "attr", ""), keyword.arg or ""))
+
+
+def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
+    """Whether an argument is the shape of `reshape`, and can stand without a name.
+
+    It has none that all supported versions of NumPy know.
+    """
+    is_shape = function == "numpy.reshape" and keyword.arg == "newshape"
+    return is_shape and len(call.args) == 1 and keyword is call.keywords[0]

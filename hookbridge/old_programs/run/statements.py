@@ -17,7 +17,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS, needs_no_name
+from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
@@ -162,10 +162,7 @@ class _Rewriting(ast.NodeTransformer):
         size: ast.expr | None = None
         for keyword in list(node.keywords):
             today = ARGUMENTS.get((method, keyword.arg or ""))
-            if needs_no_name(node, keyword):
-                node.args.append(keyword.value)
-                node.keywords.remove(keyword)
-            elif today:
+            if today:
                 keyword.arg = today
             elif today is not None:
                 size = keyword.value

@@ -97,10 +97,11 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.old_programs.run import lost_names, old_meanings
+    from hookbridge.old_programs.run import lost_arguments, lost_names, old_meanings
 
     _end_coordinators_with_threads()
     lost_names.bring_back(world.meaning.lost)
+    lost_arguments.bring_back()
     old_meanings.bring_back()
     if world.v1:
         logger = tf.get_logger()

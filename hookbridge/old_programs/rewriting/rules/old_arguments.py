@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from hookbridge.old_programs.names.renamed_arguments import (
-    ARGUMENTS,
     METHODS,
-    needs_no_name,
+    is_second,
+    name_today,
 )
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -24,10 +24,10 @@ def apply(node: ast.Call, context: Context) -> None:
         context.replace(NAME, node.func, device)
     for argument, today in tpu_names.unnamed(context.module, node):
         context.replace(NAME, argument, today)
-    function = node.func
-    if isinstance(function, ast.Attribute) and context.is_found(node, "OLD_ARGUMENT"):
-        _rename_method(function, context)
-        _rename_arguments(node, function.attr, context)
+    if context.is_found(node, "OLD_ARGUMENT"):
+        if isinstance(node.func, ast.Attribute):
+            _rename_method(node.func, context)
+        _rename_arguments(node, context)
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
@@ -38,15 +38,16 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
         context.change(NAME, function, (end - len(method), end), METHODS[method])
 
 
-def _rename_arguments(call: ast.Call, method: str, context: Context) -> None:
+def _rename_arguments(call: ast.Call, context: Context) -> None:
     """Gives arguments their names of today; one without a name becomes `prefetch`."""
+    function = context.name(call.func) or ""
     _, last = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, last) = last, context.span(argument)
         if not isinstance(argument, ast.keyword):
             continue
-        today = ARGUMENTS.get((method, argument.arg or ""))
-        if needs_no_name(call, argument):
+        today = name_today(call, argument, function)
+        if is_second(call, argument, function):
             end, _ = context.span(argument.value)
             context.change(NAME, argument, (first, end), "")
         elif today:
