@@ -13,32 +13,37 @@ ARGUMENTS = {
     ("map", "num_threads"): "num_parallel_calls",
     ("map", "output_buffer_size"): "",
 }
-# Function of NumPy -> the argument that it has lost, and the name of that today. The
-# methods of other libraries may have both.
-OF_FUNCTIONS = {
-    "numpy.histogram": ("normed", "density"),
-    "numpy.histogram2d": ("normed", "density"),
-    "numpy.histogramdd": ("normed", "density"),
-    "numpy.nanpercentile": ("interpolation", "method"),
-    "numpy.nanquantile": ("interpolation", "method"),
-    "numpy.percentile": ("interpolation", "method"),
-    "numpy.quantile": ("interpolation", "method"),
-    "numpy.reshape": ("newshape", "shape"),
+# Function -> the arguments that it has lost, and the name of each today; empty for one
+# that is left out. The methods of other libraries may have such arguments.
+OF_FUNCTIONS: dict[str, dict[str, str]] = {
+    "json.load": {"encoding": ""},
+    "json.loads": {"encoding": ""},
+    "numpy.corrcoef": {"bias": "", "ddof": ""},
+    "numpy.histogram": {"normed": "density"},
+    "numpy.histogram2d": {"normed": "density"},
+    "numpy.histogramdd": {"normed": "density"},
+    "numpy.linalg.matrix_rank": {"M": "A"},
+    "numpy.nanpercentile": {"interpolation": "method"},
+    "numpy.nanquantile": {"interpolation": "method"},
+    "numpy.percentile": {"interpolation": "method"},
+    "numpy.quantile": {"interpolation": "method"},
+    "numpy.reshape": {"newshape": "shape"},
+    "numpy.save": {"fix_imports": ""},
 }
 
 
 def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
-    """What an argument is called today; None if it has its name.
+    """What an argument is called today; None if it has its name, empty if it is gone.
 
     Args:
       call: a call of a method, or of a function of a module.
       keyword: an argument of it.
       function: the dotted name of the function; empty for a method.
     """
-    old, today = OF_FUNCTIONS.get(function, ("", ""))
-    if old and keyword.arg == old:
-        return today
-    return ARGUMENTS.get((getattr(call.func, "attr", ""), keyword.arg or ""))
+    name = keyword.arg or ""
+    if function in OF_FUNCTIONS:
+        return OF_FUNCTIONS[function].get(name)
+    return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
 
 
 def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
@@ -48,3 +53,8 @@ def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
     """
     is_shape = function == "numpy.reshape" and keyword.arg == "newshape"
     return is_shape and len(call.args) == 1 and keyword is call.keywords[0]
+
+
+def becomes_prefetch(keyword: ast.keyword) -> bool:
+    """Whether a call of `prefetch` stands for an argument that is gone."""
+    return keyword.arg == "output_buffer_size"

@@ -11,7 +11,11 @@ from __future__ import annotations
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, private_names
 from hookbridge.old_programs.names.installed_names import names_in
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
+from hookbridge.old_programs.names.lost_in_libraries import (
+    is_there,
+    lost_names,
+    lost_part,
+)
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
     V1,
@@ -71,9 +75,14 @@ def _hook_of_today(name: str, target: Target) -> str:
     return hook if is_hook and target.has(hook) else ""
 
 
-def _resolve_lost(name: str, part: str) -> Resolution:
-    """What stands for a name of another library, that has lost `part`."""
+def _resolve_lost(name: str, part: str) -> Resolution | None:
+    """What stands for a name of another library, that has lost `part`.
+
+    None where nothing has to be done for this Python.
+    """
     row = lost_names()[part]
+    if is_there(part):
+        return None
     if row.living:
         return Resolution("LOST_NAME", row.living + name[len(part) :])
     if row.is_given_back and name == part:

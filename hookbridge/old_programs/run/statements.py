@@ -1,7 +1,8 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today.
+methods get their names of today. Methods that built-in types have lost become calls,
+too, which `lost_methods` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines. So does a call of
@@ -17,10 +18,11 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
 from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.run import absent
+from hookbridge.old_programs.run import absent, lost_methods
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -41,17 +43,29 @@ def as_run(
     """
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
-    if targets_tf1 is None:
-        return tree
-    rewriting = _Rewriting(starred.free_names(tree))
-    new: ast.Module = rewriting.visit(tree)
-    if not rewriting.has_calls:
-        return ast.fix_missing_locations(new)
-    answers = "for_tf1" if targets_tf1 else "for_tf2"
-    first = ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)
-    place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
-    new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
-    return ast.fix_missing_locations(new)
+    helpers: list[ast.stmt] = []
+    if targets_tf1 is not None:
+        rewriting = _Rewriting(starred.free_names(tree))
+        tree = rewriting.visit(tree)
+        answers = "for_tf1" if targets_tf1 else "for_tf2"
+        if rewriting.has_calls:
+            helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
+    asking = lost_methods.Asking()
+    tree = _WithoutOldModes().visit(asking.visit(tree))
+    helpers += [copy.copy(lost_methods.IMPORT)] if asking.found else []
+    place = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    start = ast.Pass(lineno=1, col_offset=0)
+    tree.body[place:place] = [ast.copy_location(one, start) for one in helpers]
+    return ast.fix_missing_locations(tree)
+
+
+def is_changed(
+    source: bytes, targets_tf1: bool | None, left_out: Collection[str]
+) -> bool:
+    """Whether a module may run otherwise than it is written; see `as_run`."""
+    if targets_tf1 is not None or left_out:
+        return True
+    return lost_methods.may_be_in(source) or (b"U" in source and b"open" in source)
 
 
 def replaced(tree: ast.Module) -> ast.Module:
@@ -65,6 +79,17 @@ def _comes_first(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+class _WithoutOldModes(ast.NodeTransformer):
+    """Opens files without the mode `U`, which Python has lost."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Called with each call."""
+        self.generic_visit(node)
+        if (mode := old_mode(node)) is not None:
+            mode.value = mode_of_today(str(mode.value))
+        return node
 
 
 class _LeavingOut(ast.NodeTransformer):

@@ -7,9 +7,11 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
+from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.renamed_arguments import (
     METHODS,
+    becomes_prefetch,
     is_second,
     name_today,
 )
@@ -210,6 +212,9 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
         what = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
     method = getattr(call.func, "attr", "")
+    for node, today in itertools.islice(old_values(call, name), 1):
+        way = f"`{today.format(ast.unparse(node))}`"
+        yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
     for keyword in call.keywords:
@@ -223,8 +228,10 @@ def _scan_argument(
     today = name_today(call, keyword, function)
     if today is None:
         return
-    way = f"`{today}=`" if today else "`.prefetch(...)` after the `map`"
-    if is_second(call, keyword, function):
+    way = f"`{today}=`" if today else "the call without this argument"
+    if becomes_prefetch(keyword):
+        way = "`.prefetch(...)` after the `map`"
+    elif is_second(call, keyword, function):
         way = "the argument without its name"
     name = getattr(call.func, "attr", "") or function
     yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)

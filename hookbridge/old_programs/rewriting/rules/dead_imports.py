@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -36,6 +37,8 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if written in context.place.unused and not become.living:
         return []
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
+        if _is_lost_module(written):
+            return [f"import {become.living}"]
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         return ["import tensorflow"] if one.bound == "tensorflow" else None
     if become.living == written:
@@ -46,6 +49,11 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if _all_uses_are_renamed(one.bound, context):
         return []
     return _lines(one, become.living, context) if is_carried else None
+
+
+def _is_lost_module(name: str) -> bool:
+    """Whether Python has lost a whole module; uses of its names are renamed."""
+    return "." not in name and lost_part(name) == name
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -105,6 +113,9 @@ def prepare(context: Context) -> None:
         if lines is None:
             if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
                 context.kept.add(one.bound)
+        elif _is_lost_module(one.full) and one.alias.asname is None:
+            bound.pop(one.bound, None)
+            bound[lines[0].partition(" ")[2]] = lines[0].partition(" ")[2]
         elif lines and lines != [f"import {one.bound}"]:
             context.kept.add(one.bound)
             meant = context.meant(full)
