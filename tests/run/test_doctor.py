@@ -164,7 +164,8 @@ def test_hooks_need_a_keras_that_computes_with_tensorflow(
             "tf.placeholder\nnp.asscalar(np.zeros(1))\n",
             0,
             "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
-            "migrate rewrite` changes 1 place and leaves 1 place to you, with a comment.",
+            "migrate rewrite` changes 1 place and leaves 1 place to you, with a "
+            "comment. (",
         ),
         ("import tensorflow as tf\ntf.constant(1)\n", 0, "Nothing is missing."),
         ("print 'hello'\n", 1, "1 place needs manual work. ("),
