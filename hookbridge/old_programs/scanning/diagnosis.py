@@ -101,6 +101,8 @@ def _absent(programs: Programs) -> Iterator[str]:
     for module in programs.modules:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
+            packages = module.notebook.packages
+            yield from (one for one in packages if is_absent(one, module, programs))
         unused = {one.full for one in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):
