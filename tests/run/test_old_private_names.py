@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from launching import launch
 
 import hookbridge as hb
 from hookbridge.contrib import private_modules
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading.import_statements import as_v1
 from hookbridge.old_programs.scanning.diagnosis import diagnose
 
 ONE_KERAS = True
@@ -26,6 +28,14 @@ ONE_KERAS = True
 PUBLIC = json.loads(
     (Path(__file__).with_name("data") / "private_1_15.json").read_text("utf-8")
 )
+
+# The public functions and classes of Keras 1.15: `{private module: {name: its public
+# names}}`, below `tensorflow.python.keras`.
+OF_KERAS = json.loads(
+    (Path(__file__).with_name("data") / "private_keras_1_15.json").read_text("utf-8")
+)
+# Functions that take other arguments under their public name today.
+LEGACY = {"deserialize_keras_object", "serialize_keras_object"}
 
 
 def test_a_moved_private_name_is_the_public_one() -> None:
@@ -52,6 +62,40 @@ def test_a_moved_private_name_has_the_same_answer() -> None:
             if living not in public:
                 other.append((name, outcome.living))
     assert not other
+
+
+def test_a_private_name_of_keras_has_the_answer_of_its_public_name() -> None:
+    target, other = Target(NEWEST), set()
+    for module, names in OF_KERAS.items():
+        for name, public in names.items():
+            outcome = resolve(f"tensorflow.python.keras.{module}.{name}", target)
+            assert outcome is not None
+            if as_v1(outcome.living).removeprefix("tf.") not in public:
+                other.add(name)
+    assert other == LEGACY
+
+
+def test_a_private_name_of_keras_is_the_public_one(tmp_path: Path) -> None:
+    """For a program that imports all of them; those that are public no more are not."""
+    lines = ["import tensorflow as tf", "import operator", "tf.placeholder", "all = []"]
+    for module, names in OF_KERAS.items():
+        for name, public in names.items():
+            lines += [
+                f"from tensorflow.python.keras.{module} import {name} as one",
+                f"all.append(({name!r}, one, {public}))",
+            ]
+    lines += [
+        "for name, one, public in all:",
+        "    living = []",
+        "    for place in public:",
+        "        try: living.append(operator.attrgetter(place)(tf))",
+        "        except AttributeError: pass",
+        "    if living and not any(one is other for other in living): print(name)",
+    ]
+    (tmp_path / "old.py").write_text("\n".join(lines) + "\n")
+    done = launch("old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert set(done.stdout.split()) == LEGACY
 
 
 def test_a_private_name_of_estimator_is_the_same_object() -> None:
