@@ -1,16 +1,23 @@
-"""Private names of TensorFlow 1.15 that moved: those that are public are found."""
+"""Private names of TensorFlow 1.15 and Estimator that moved are found."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 import tensorflow as tf
 
+import hookbridge as hb
 from hookbridge.contrib import private_modules
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.scanning.diagnosis import diagnose
 
 ONE_KERAS = True
 # What defines a public name in TensorFlow 1.15.5, and is no more in its module on the
@@ -45,3 +52,51 @@ def test_a_moved_private_name_has_the_same_answer() -> None:
             if living not in public:
                 other.append((name, outcome.living))
     assert not other
+
+
+def test_a_private_name_of_estimator_is_the_same_object() -> None:
+    """What a rewrite writes for each name of each module that Estimator has loaded."""
+    assert hb.estimator.Estimator
+    target, other = Target(NEWEST), []
+    for module, name, value in _of_estimator():
+        if inspect.ismodule(value):
+            continue
+        outcome = resolve(f"{module}.{name}", target)
+        assert outcome is not None and outcome.living, (module, name)
+        if _living(outcome.living) is not value:
+            other.append((module, name, outcome.living))
+    assert not other
+
+
+def _of_estimator() -> Iterator[tuple[str, str, Any]]:
+    """The private names of Estimator: module, name and value."""
+    for module, loaded in sorted(sys.modules.items()):
+        if module.startswith("tensorflow_estimator.python.") and ".api." not in module:
+            for name, value in vars(loaded).items():
+                if not name.startswith("__"):
+                    yield module, name, value
+
+
+def _living(name: str) -> Any:
+    """The object that a living name means."""
+    root, _, rest = name.partition(".")
+    return operator.attrgetter(rest)({"hookbridge": hb, "tf": tf}[root])
+
+
+def test_a_private_name_that_estimator_has_lost_is_left_to_a_person(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "old.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.python.estimator.canned import head\n"
+        "tf.placeholder(head._Head)\n"
+        "head._no_such_head\n"
+    )
+    (left,) = (one for one in diagnose([program], NEWEST).found if one.person)
+    assert (left.code, left.line) == ("PRIVATE_GONE", 4)
+    with pytest.raises(AttributeError, match="canned` has no `no_such_module`"):
+        assert hb.estimator.python.canned.no_such_module
+    assert "head" in dir(hb.estimator.python.canned)
+    # No other module imports this one.
+    assert hb.estimator.python.inputs.inputs.numpy_input_fn

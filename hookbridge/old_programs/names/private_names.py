@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.installed_names import missing_private
+from hookbridge.old_programs.names.installed_names import missing, missing_private
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
+    OTHER_IN_V1,
     V1,
     Resolution,
     has_estimator,
@@ -24,18 +25,35 @@ LAYERS = frozenset(table("names")["modules of layers"])
 OTHERS: dict[str, str] = table("names")["private"]
 # Private modules that have another place today.
 MOVED: dict[str, str] = table("names")["moved private modules"]
+_OURS = f"{ESTIMATOR}.python"
+_OF_ESTIMATOR = ".python.estimator."
 
 
 def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name for a name in a private module of Estimator, if any."""
+    """The public name for a name in a private module of Estimator, or its place."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
-    for place in ("", "export.", "experimental."):
-        if has_estimator(f"{place}{public}"):
-            return Resolution("ESTIMATOR_PRIVATE", f"{ESTIMATOR}.{place}{public}")
-    hint = "the public name in `hb.estimator`, or `hookbridge run`"
-    return Resolution("ESTIMATOR_PRIVATE", hint=hint)
+    inside = name.partition(_OF_ESTIMATOR)[2]
+    # The `RunConfig` of TPUs is another one, and `export` a private module.
+    if "tpu" not in parts and public != "export":
+        for place in ("", "export.", "experimental."):
+            if has_estimator(f"{place}{public}"):
+                v1 = "v1." if public.partition(".")[0] in OTHER_IN_V1 else ""
+                living = f"{ESTIMATOR}.{v1}{place}{public}"
+                return Resolution("ESTIMATOR_PRIVATE", living)
+    if not inside:
+        return Resolution("ESTIMATOR_PRIVATE", hint="the public name in `hb.estimator`")
+    living = f"{_OURS}.{inside}"
+    outcome = resolve_our_estimator(living, _OURS, target)
+    return outcome or Resolution("ESTIMATOR_PRIVATE", living)
+
+
+def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+    """None if the last release of Estimator has a name below `hb.estimator.python`."""
+    there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
+    lost = missing(there).rest
+    return Resolution("PRIVATE_GONE", hint="code of your own") if lost else None
 
 
 def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:

@@ -18,6 +18,7 @@ from hookbridge.old_programs.names.lost_in_libraries import (
 )
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
+    OTHER_IN_V1,
     V1,
     Resolution,
     gone,
@@ -35,8 +36,6 @@ from hookbridge.old_programs.names.target import (
 
 _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
-# Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
-OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{V1}.keras.estimator")
@@ -216,6 +215,7 @@ _RESOLVERS = (
     (("tf_slim",), _resolve_slim),
     ((_CARRIED,), _resolve_carried),
     ((f"{ESTIMATOR}.v1",), _resolve_our_v1),
+    ((f"{ESTIMATOR}.python",), private_names.resolve_our_estimator),
 )
 _RESOLVER_OF_PREFIX = {
     prefix: resolver for prefixes, resolver in _RESOLVERS for prefix in prefixes

@@ -13,12 +13,14 @@ from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "dead-imports"
+# What is below these is written by its whole name.
+_CARRIED = ("hookbridge.contrib", "hookbridge.estimator.python")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     "hookbridge.estimator.v1",
     "hookbridge.estimator.experimental",
     "hookbridge.estimator.export",
-    "hookbridge.contrib",
+    *_CARRIED,
 )
 
 
@@ -43,7 +45,7 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
         return ["import tensorflow"] if one.bound == "tensorflow" else None
     if become.living == written:
         return None
-    is_carried = become.living.startswith("hookbridge.contrib")
+    is_carried = become.living.startswith(_CARRIED)
     if become.living and not is_carried:
         return _lines(one, become.living, context)
     if _all_uses_are_renamed(one.bound, context):
