@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from launching import launch
 
 from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2_package
@@ -161,6 +162,41 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert "OK" in ended.stderr
+
+
+def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
+    """They call the method of today of the model's own class."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\nimport tensorflow as tf\n"
+        "from tensorflow.keras.models import Sequential\n"
+        "class Counting(tf.keras.layers.Layer):\n"
+        "    def build(self, shape):\n"
+        "        self.seen = self.add_weight('seen', (), trainable=False,\n"
+        "                                    initializer='zeros')\n"
+        "    def call(self, x):\n"
+        "        self.add_update([tf.assign_add(self.seen, 1.0)], x)\n"
+        "        return x\n"
+        "def made(outputs):\n"
+        "    dense = tf.keras.layers.Dense(outputs, kernel_initializer='ones')\n"
+        "    return Sequential([Counting(input_shape=(3,)), dense])\n"
+        "x = np.ones((2, 3), np.float32)\n"
+        "one, two = made(1), made(2)\n"
+        "print(one.predict_classes(x).tolist(), two.predict_classes(x).tolist())\n"
+        "print(two.predict_proba(x).tolist(), one.predict_proba(-x, 2).tolist())\n"
+        "two.compile('sgd', 'mse')\n"
+        "two.fit(x, np.ones((2, 2)), batch_size=1, verbose=0)\n"
+        "print(tf.keras.backend.get_value(two.layers[0].seen))\n"
+        "strategy = tf.distribute.get_strategy()\n"
+        "print(strategy.experimental_run_v2(lambda a: a + 1, args=(3,)))\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "[[1], [1]] [0, 0]",
+        "[[3.0, 3.0], [3.0, 3.0]] [[-3.0], [-3.0]]",
+        "2.0",
+        "4",
+    ], done.stderr
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:

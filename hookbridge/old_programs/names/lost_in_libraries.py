@@ -24,6 +24,8 @@ class LostName(NamedTuple):
     # Whether `hookbridge run` gives back what has no such name.
     is_given_back: bool = False
     is_method: bool = False  # of the objects of a class, which is a part of the name
+    # A name that a file has to have for it, since others have such a method, too.
+    seen_with: str = ""
 
 
 @functools.cache
@@ -37,6 +39,7 @@ def lost_names() -> dict[str, LostName]:
             row.get("hint", ""),
             row.get("given back", False),
             row.get("method", False),
+            row.get("seen with", ""),
         )
         for name, row in table("lost").items()
     }

@@ -5,14 +5,20 @@ from __future__ import annotations
 import ast
 
 # Method -> its name today.
-METHODS = {"export_savedmodel": "export_saved_model"}
-# (Method or function, old argument) -> its name today; empty for a call of `prefetch`.
+METHODS = {
+    "experimental_run_v2": "run",
+    "export_savedmodel": "export_saved_model",
+}
+# (Method, old argument) -> its name today; empty for one that is left out.
 ARGUMENTS = {
+    ("add_update", "inputs"): "",
     ("add_meta_graph_and_variables", "legacy_init_op"): "main_op",
     ("add_meta_graph", "legacy_init_op"): "main_op",
     ("map", "num_threads"): "num_parallel_calls",
     ("map", "output_buffer_size"): "",
 }
+# Method -> the number of arguments without a name that it takes today.
+_PLACES = {"add_update": 1}
 # Function -> the arguments that it has lost, and the name of each today; empty for one
 # that is left out. The methods of other libraries may have such arguments.
 OF_FUNCTIONS: dict[str, dict[str, str]] = {
@@ -44,6 +50,12 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
     if function in OF_FUNCTIONS:
         return OF_FUNCTIONS[function].get(name)
     return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
+
+
+def surplus(call: ast.Call) -> list[ast.expr]:
+    """The arguments without a name that a method does not take any more."""
+    number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
+    return call.args[number:]
 
 
 def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:

@@ -92,6 +92,14 @@ def unescape(self: Any, s: str) -> str:
     return html.unescape(s)
 
 
+def predict_classes(self: Any, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    """`Sequential.predict_classes`: `[N]` classes, or `[N, 1]` of one output."""
+    scores = self.predict(x, batch_size=batch_size, verbose=verbose)
+    if scores.shape[-1] > 1:
+        return scores.argmax(axis=-1)
+    return (scores > 0.5).astype("int32")
+
+
 def has_subset(self: Any, subset: Any, dictionary: Any, msg: Any = None) -> None:
     """`TestCase.assertDictContainsSubset`."""
     self.assertEqual(dictionary, {**dictionary, **subset}, msg)
@@ -116,6 +124,7 @@ _OURS: dict[str, Any] = {
     "scipy.misc.imsave": lost_pictures.imsave,
     "html.parser.HTMLParser.unescape": unescape,
     "imp.load_source": load_source,
+    "keras.models.Sequential.predict_classes": predict_classes,
     "sys.setcheckinterval": lambda n: None,  # without effect since Python 3.2
     "unittest.TestCase.assertDictContainsSubset": has_subset,
 }
@@ -141,12 +150,23 @@ def bring_back(used: Collection[str]) -> None:
         if name in _OURS:
             ours = _OURS[name]
             _give(name, ours() if ours is sctypes else ours)
+        elif row.is_method:
+            _give(name, _forwarding(row.living.rpartition(".")[2]))
         elif row.living:
             root = row.living.partition(".")[0]
             if hasattr(builtins, root) or is_installed(root):
                 _give(name, _value(_name_of_today(row.living)))
     for again, kind in (("bool", bool), ("long", int)):  # NumPy 2 has them again
         _give(f"numpy.{again}", kind)
+
+
+def _forwarding(method: str) -> Any:
+    """A method that calls another one of its object, which a class below may have."""
+
+    def forward(self: Any, *args: Any, **named: Any) -> Any:
+        return getattr(self, method)(*args, **named)
+
+    return forward
 
 
 def _is_for_all(name: str, row: LostName) -> bool:

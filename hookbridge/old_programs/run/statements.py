@@ -19,7 +19,11 @@ from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
 from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
-from hookbridge.old_programs.names.renamed_arguments import ARGUMENTS
+from hookbridge.old_programs.names.renamed_arguments import (
+    ARGUMENTS,
+    becomes_prefetch,
+    surplus,
+)
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent, lost_methods
@@ -184,13 +188,14 @@ class _Rewriting(ast.NodeTransformer):
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        node.args = [one for one in node.args if one not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
             today = ARGUMENTS.get((method, keyword.arg or ""))
             if today:
                 keyword.arg = today
             elif today is not None:
-                size = keyword.value
+                size = keyword.value if becomes_prefetch(keyword) else None
                 node.keywords.remove(keyword)
         if size is None:
             return node

@@ -14,6 +14,7 @@ from hookbridge.old_programs.names.renamed_arguments import (
     becomes_prefetch,
     is_second,
     name_today,
+    surplus,
 )
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
@@ -217,6 +218,9 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
+    for _ in surplus(call)[:1]:
+        way = "the call without its last argument"
+        yield finding_at(module, call, "OLD_ARGUMENT", method, way)
     for keyword in call.keywords:
         yield from _scan_argument(module, call, keyword, name)
 

@@ -11,6 +11,7 @@ from hookbridge.old_programs.names.renamed_arguments import (
     becomes_prefetch,
     is_second,
     name_today,
+    surplus,
 )
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -76,6 +77,8 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
     _, last = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, last) = last, context.span(argument)
+        if argument in surplus(call):
+            _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
             continue
         today = name_today(call, argument, function)
@@ -90,7 +93,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
 
 
 def _take_out(
-    call: ast.Call, argument: ast.keyword, before: int, context: Context
+    call: ast.Call, argument: ast.keyword | ast.expr, before: int, context: Context
 ) -> None:
     """Takes an argument away, with its comma; `prefetch` may come behind the call.
 
@@ -105,7 +108,8 @@ def _take_out(
     has_comment = "#" in context.text[before:first]
     if comma < 0 or has_comment:
         return
-    if context.change(NAME, call, (comma, last), "") and becomes_prefetch(argument):
+    is_out = context.change(NAME, call, (comma, last), "")
+    if is_out and isinstance(argument, ast.keyword) and becomes_prefetch(argument):
         context.wrap(NAME, call, "", f".prefetch({context.code(argument.value)})")
 
 
