@@ -164,6 +164,14 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
     assert "OK" in ended.stderr
 
 
+def test_the_pixels_of_a_canvas_come_back() -> None:
+    class Canvas:
+        def buffer_rgba(self) -> np.ndarray[Any, Any]:
+            return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
+
+    assert lost_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+
+
 def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
     """They call the method of today of the model's own class."""
     program = tmp_path / "program.py"

@@ -119,6 +119,9 @@ _OURS: dict[str, Any] = {
     "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
     "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
+    "matplotlib.backends.backend_agg.FigureCanvasAgg.tostring_rgb": (
+        lost_pictures.tostring_rgb
+    ),
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,
