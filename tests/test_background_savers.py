@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
+from hookbridge.checkpoints.background_saves import wait_for_writes
 
 v1: Any = tf.compat.v1
 MAKES = (v1.train.CheckpointSaverHook, hb.checkpoints.BackgroundSaverHook)
@@ -116,3 +117,22 @@ def test_the_run_after_an_error_reads_what_the_thread_still_wrote(
         v1.train.get_or_create_global_step()
         hook_in_graph(MAKES[1], tmp_path / "next", {}).begin()
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-3")
+
+
+def test_an_error_of_the_thread_is_told_though_the_loop_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any
+) -> None:
+    write, raised = saved.write, threading.Event()
+
+    def fails(path: str, *arguments: Any) -> str:
+        if not path.endswith("-3"):
+            return write(path, *arguments)
+        assert raised.wait(60)
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(saved, "write", fails)
+    with pytest.raises(RuntimeError, match="in the loop"):
+        train([hook_in_graph(MAKES[1], tmp_path, {})], fails_at=4)
+    raised.set()
+    wait_for_writes()
+    assert len(said("could not be written: the disk is full")) == 1

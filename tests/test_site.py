@@ -63,6 +63,8 @@ NOT_IN_ONE_PROCESS = {
     "TaskLostError",
 }
 ERRORS = re.findall(r"^\| `(\w+)` \| (.*?) \|", REFERENCE["errors.md"], re.M)
+# Modules of TensorFlow itself.
+OF_TENSORFLOW = {("estimator", "python"), ("estimator", "v1")}
 DOCUMENTED = re.findall(
     r"^<!-- ::: (\w\S*) .*-->$", "\n".join(REFERENCE.values()), re.M
 )
@@ -74,7 +76,7 @@ def public_names() -> Iterator[str]:
             yield f"hookbridge.{name}"
     for module in MODULES:
         for name in getattr(hb, module).__all__:
-            if (module, name) != ("estimator", "v1"):  # TensorFlow's own module
+            if (module, name) not in OF_TENSORFLOW:
                 yield f"hookbridge.{module}.{name}"
 
 

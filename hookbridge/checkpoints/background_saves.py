@@ -39,7 +39,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       on the thread of the loop. Its `session` has the values of that moment. If it
       asks for a stop, the training stops then.
     - `end` waits for the files. So does the exit of the process, after an error too.
-    - An error of the thread is raised in the loop, in the first step after it.
+    - An error of the thread is logged, and raised in the loop, in the first step after
+      it.
 
     A process that is killed loses the checkpoint whose files are being written; the one
     before it is whole, with its state.
@@ -260,9 +261,17 @@ def wait_for_writes() -> None:
 
 
 def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
-    # In eager mode a `Saver` would not ask its session.
-    with _writes.lock, tf.Graph().as_default():
-        save(sess=moment)
+    """Writes a checkpoint; an error is logged at once.
+
+    The loop raises it in its next step, if an error of its own has not ended it.
+    """
+    try:
+        # In eager mode a `Saver` would not ask its session.
+        with _writes.lock, tf.Graph().as_default():
+            save(sess=moment)
+    except Exception as e:
+        logging.error("hookbridge: a checkpoint could not be written: %s", e)
+        raise
 
 
 def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:

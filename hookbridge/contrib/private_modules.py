@@ -16,7 +16,13 @@ from typing import Any
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.ground.patching import assign
-from hookbridge.old_programs.names.private_names import LAYERS, MOVED, OTHERS, PUBLIC
+from hookbridge.old_programs.names.private_names import (
+    LAYERS,
+    MOVED,
+    OTHERS,
+    PUBLIC,
+    places_in_keras,
+)
 
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"
@@ -111,13 +117,7 @@ def _find_in_tensorflow(dotted: str) -> Any:
         return stand_in
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
-    own: dict[str, Callable[[], Any]] = {
-        name[len(dotted) + 1 :]: functools.partial(
-            operator.attrgetter(living.removeprefix("tf.compat.v1.")), v1
-        )
-        for name, living in OTHERS.items()
-        if name.rpartition(".")[0] == dotted
-    }
+    own = _others(dotted)
     if dotted in LAYERS:
         return View(dotted, (v1.layers, real), own)
     public = [
@@ -126,6 +126,20 @@ def _find_in_tensorflow(dotted: str) -> Any:
     if dotted == f"{PYTHON}.util.tf_export":
         own["estimator_export"] = _estimator_export
     return _Private(dotted, (real, *public, v1), own)
+
+
+def _others(dotted: str) -> dict[str, Callable[[], Any]]:
+    """The names of a module that are something else than in TensorFlow 1."""
+    tf = importlib.import_module("tensorflow")
+    found: dict[str, Callable[[], Any]] = {}
+    for name, living in OTHERS.items():
+        module, _, last = name.rpartition(".")
+        if module == dotted:
+            place = living.removeprefix("tf.")
+            if not place.startswith("compat."):
+                place = f"compat.v1.{place}"
+            found[last] = functools.partial(operator.attrgetter(place), tf)
+    return found
 
 
 def _in_its_place(dotted: str) -> Any:
@@ -161,15 +175,15 @@ def _find_in_keras(dotted: str) -> Any:
 
     TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
     """
-    package, rest = keras2_package(), dotted[len(PYTHON_KERAS) :]
+    package = keras2_package()
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # `tf.keras` is Keras 3
     modules = []
-    for name in (f"{package}.src{rest}", f"{package}{rest}", dotted):
+    for name in places_in_keras(dotted, package):
         try:
             modules.append(importlib.import_module(name))
         except ModuleNotFoundError:
             continue
     if not modules:
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-    return View(dotted, modules)
+    return View(dotted, modules, _others(dotted))

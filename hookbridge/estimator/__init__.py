@@ -10,10 +10,11 @@ and later have no Estimator: there, every name comes from the real tensorflow-es
 2.15.0 package (`pip install "tf-hookbridge[estimator]"`). The package is imported on
 first use and TensorFlow is not changed. `hb.estimator.X` is `tf.estimator.X`, or
 `tf.compat.v1.estimator.X` if only that exists; `hb.estimator.v1` is all of
-`tf.compat.v1.estimator`.
+`tf.compat.v1.estimator`. `hb.estimator.python.canned.head` and its neighbours are the
+package's private modules.
 
 Reading order: `needs` and `revive` (how the package comes to life), `stand_ins`,
-`facade`, `places` and `view` (under which names); `keras_models`, `exports`,
+`facade`, `places`, `private` and `view` (under which names); `keras_models`, `exports`,
 `estimator_training`.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 from hookbridge.estimator.keras_models import model_to_estimator
 from hookbridge.estimator.places import install
 
-__all__ = ("install", "model_to_estimator", "v1")
+__all__ = ("install", "model_to_estimator", "python", "v1")
 
 # `from hookbridge.estimator import view` asks for the attribute before it imports
 # the submodule. It must not import Estimator for that.
@@ -36,11 +37,13 @@ def __getattr__(name: str) -> Any:
     # Python and its tools ask every module for names such as `__wrapped__`.
     if name.startswith("__") or name in _SUBMODULES:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    from hookbridge.estimator import revive
+    from hookbridge.estimator import private, revive
 
     namespaces = revive.namespaces()
     if name == "v1":
         return namespaces.v1
+    if name == "python":
+        return private.python()
     for namespace in (namespaces.v2, namespaces.v1):
         if hasattr(namespace, name):
             return getattr(namespace, name)

@@ -102,6 +102,12 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
             "KERAS_PRIVATE",
             "tf.keras.",
         ),
+        (
+            "tensorflow.python.keras.layers.recurrent_v2.LSTM",
+            "KERAS_PRIVATE",
+            "tf.compat.v2.keras.layers.LSTM",
+        ),
+        ("tensorflow.python.keras.backend.identity", "KERAS_PRIVATE", ""),
         ("tensorflow.python.layers.core.Dense", "V1_NAME", "tf.compat.v1.layers.Dense"),
         ("inspect.getargspec", "LOST_FUNCTION", ""),
         ("numpy.Inf", "LOST_NAME", "numpy.inf"),
@@ -190,6 +196,7 @@ def test_private_names_are_those_of_the_installed_tensorflow(
         ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "code of your own"),
         ("ops.no_such_ops.placeholder", "PRIVATE_GONE", "`tf.compat.v1.placeholder`"),
         ("util.nest.no_such_name", "PRIVATE_GONE", "code of your own"),
+        ("keras.engine.no_such_module.Network", "PRIVATE_GONE", "code of your own"),
         ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
     ):
         with subtests.test(str(name)):

@@ -140,6 +140,21 @@ def test_lines_for_the_top_are_a_cell_of_their_own(tmp_path: Path) -> None:
     assert not in_place(path)[0].result.changed
 
 
+def test_future_imports_of_the_first_cell_stay_first(tmp_path: Path) -> None:
+    future = "from __future__ import division"
+    use = "y = tf.layers.dense(tf.zeros([1, 2]), 3)"
+    both = cell(f"{future}\n\nimport tensorflow as tf"), cell(use)
+    path = notebook(tmp_path / "a.ipynb", cell("# Title", "markdown"), *both)
+    in_place(path)
+    lines = [
+        *(future, "", "import os", 'os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")'),
+        *("", "import tensorflow.compat.v1 as tf", "tf.disable_v2_behavior()"),
+    ]
+    assert sources(path) == ["# Title", "\n".join(lines), use]
+    compile("\n".join(sources(path)), "a.py", "exec")
+    assert not in_place(path)[0].result.changed
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -6,8 +6,6 @@ import contextlib
 import importlib
 import inspect
 import io
-import json
-import re
 import subprocess
 import sys
 import warnings
@@ -16,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from launching import launch
 
 from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.old_programs.names import lost_in_libraries
-from hookbridge.old_programs.run import lost_names, lost_pictures
+from hookbridge.old_programs.run import lost_methods, lost_names, lost_pictures
 from hookbridge.old_programs.scanning.scan import scan
 
 
@@ -114,28 +113,6 @@ def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) ->
     assert found == [{(4, "LOST_FUNCTION", font) for font in fonts}, set()]
 
 
-# What `dir(numpy)` shows on NumPy 1.18.5, that of TensorFlow 1.15.
-NUMPY_1_18 = Path(__file__).with_name("data") / "numpy_1_18.json"
-# What is there of no use to a program: switches of `import`, of C and of the tests.
-OF_NO_USE = re.compile(
-    "ALLOW_THREADS|BUFSIZE|CLIP|RAISE|WRAP|MAXDIMS|(ERR|FPE|SHIFT|MAY_SHARE|UFUNC)_.*|"
-    "FLOATING_POINT_SUPPORT|Tester|absolute_import|division|print_function|add_.*|"
-    "compat|numarray|oldnumeric|sys|warnings|sctypeNA|typeNA|core|matrixlib|version"
-)
-
-
-def test_every_name_that_numpy_has_lost_is_told() -> None:
-    names = json.loads(NUMPY_1_18.read_text("utf-8"))
-    lost = set(names) - set(dir(np))
-    known = {
-        n[len("numpy.") :]
-        for n in lost_in_libraries.lost_names()
-        if n.startswith("numpy.")
-    }
-    known |= {"bool", "long"}  # NumPy 2 has them again
-    assert not {n for n in lost - known if not OF_NO_USE.fullmatch(n)}
-
-
 def test_lost_functions_of_numpy_act_as_before() -> None:
     program = (
         "import warnings\nimport numpy as np\nfrom numpy import alen, math, msort\n"
@@ -187,12 +164,47 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
     assert "OK" in ended.stderr
 
 
-def test_each_old_assertion_names_that_of_today() -> None:
-    for old, new in lost_names._OF_TESTS.items():
-        assert (
-            lost_in_libraries.lost_names()[f"unittest.TestCase.{old}"].hint
-            == f"`{new}`"
-        )
+def test_the_pixels_of_a_canvas_come_back() -> None:
+    class Canvas:
+        def buffer_rgba(self) -> np.ndarray[Any, Any]:
+            return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
+
+    assert lost_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+
+
+def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
+    """They call the method of today of the model's own class."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\nimport tensorflow as tf\n"
+        "from tensorflow.keras.models import Sequential\n"
+        "class Counting(tf.keras.layers.Layer):\n"
+        "    def build(self, shape):\n"
+        "        self.seen = self.add_weight('seen', (), trainable=False,\n"
+        "                                    initializer='zeros')\n"
+        "    def call(self, x):\n"
+        "        self.add_update([tf.assign_add(self.seen, 1.0)], x)\n"
+        "        return x\n"
+        "def made(outputs):\n"
+        "    dense = tf.keras.layers.Dense(outputs, kernel_initializer='ones')\n"
+        "    return Sequential([Counting(input_shape=(3,)), dense])\n"
+        "x = np.ones((2, 3), np.float32)\n"
+        "one, two = made(1), made(2)\n"
+        "print(one.predict_classes(x).tolist(), two.predict_classes(x).tolist())\n"
+        "print(two.predict_proba(x).tolist(), one.predict_proba(-x, 2).tolist())\n"
+        "two.compile('sgd', 'mse')\n"
+        "two.fit(x, np.ones((2, 2)), batch_size=1, verbose=0)\n"
+        "print(tf.keras.backend.get_value(two.layers[0].seen))\n"
+        "strategy = tf.distribute.get_strategy()\n"
+        "print(strategy.experimental_run_v2(lambda a: a + 1, args=(3,)))\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "[[1], [1]] [0, 0]",
+        "[[3.0, 3.0], [3.0, 3.0]] [[-3.0], [-3.0]]",
+        "2.0",
+        "4",
+    ], done.stderr
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:
@@ -200,7 +212,8 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         assert bool(row.living) != bool(row.hint), name
         # Modules whose names of today are known come back with these names.
         below = [n for n in lost_in_libraries.lost_names() if n.startswith(f"{name}.")]
-        given = name in lost_names._OURS or bool(below)
+        ours = name in lost_names._OURS or name in lost_methods.OURS
+        given = ours or bool(below)
         assert row.is_given_back is (given and not row.living), name
 
 

@@ -1,16 +1,25 @@
-"""Private names of TensorFlow 1.15 that moved: those that are public are found."""
+"""Private names of TensorFlow 1.15 and Estimator that moved are found."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 import tensorflow as tf
+from launching import launch
 
+import hookbridge as hb
 from hookbridge.contrib import private_modules
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading.import_statements import as_v1
+from hookbridge.old_programs.scanning.diagnosis import diagnose
 
 ONE_KERAS = True
 # What defines a public name in TensorFlow 1.15.5, and is no more in its module on the
@@ -19,6 +28,14 @@ ONE_KERAS = True
 PUBLIC = json.loads(
     (Path(__file__).with_name("data") / "private_1_15.json").read_text("utf-8")
 )
+
+# The public functions and classes of Keras 1.15: `{private module: {name: its public
+# names}}`, below `tensorflow.python.keras`.
+OF_KERAS = json.loads(
+    (Path(__file__).with_name("data") / "private_keras_1_15.json").read_text("utf-8")
+)
+# Functions that take other arguments under their public name today.
+LEGACY = {"deserialize_keras_object", "serialize_keras_object"}
 
 
 def test_a_moved_private_name_is_the_public_one() -> None:
@@ -45,3 +62,85 @@ def test_a_moved_private_name_has_the_same_answer() -> None:
             if living not in public:
                 other.append((name, outcome.living))
     assert not other
+
+
+def test_a_private_name_of_keras_has_the_answer_of_its_public_name() -> None:
+    target, other = Target(NEWEST), set()
+    for module, names in OF_KERAS.items():
+        for name, public in names.items():
+            outcome = resolve(f"tensorflow.python.keras.{module}.{name}", target)
+            assert outcome is not None
+            if as_v1(outcome.living).removeprefix("tf.") not in public:
+                other.add(name)
+    assert other == LEGACY
+
+
+def test_a_private_name_of_keras_is_the_public_one(tmp_path: Path) -> None:
+    """For a program that imports all of them; those that are public no more are not."""
+    lines = ["import tensorflow as tf", "import operator", "tf.placeholder", "all = []"]
+    for module, names in OF_KERAS.items():
+        for name, public in names.items():
+            lines += [
+                f"from tensorflow.python.keras.{module} import {name} as one",
+                f"all.append(({name!r}, one, {public}))",
+            ]
+    lines += [
+        "for name, one, public in all:",
+        "    living = []",
+        "    for place in public:",
+        "        try: living.append(operator.attrgetter(place)(tf))",
+        "        except AttributeError: pass",
+        "    if living and not any(one is other for other in living): print(name)",
+    ]
+    (tmp_path / "old.py").write_text("\n".join(lines) + "\n")
+    done = launch("old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert set(done.stdout.split()) == LEGACY
+
+
+def test_a_private_name_of_estimator_is_the_same_object() -> None:
+    """What a rewrite writes for each name of each module that Estimator has loaded."""
+    assert hb.estimator.Estimator
+    target, other = Target(NEWEST), []
+    for module, name, value in _of_estimator():
+        if inspect.ismodule(value):
+            continue
+        outcome = resolve(f"{module}.{name}", target)
+        assert outcome is not None and outcome.living, (module, name)
+        if _living(outcome.living) is not value:
+            other.append((module, name, outcome.living))
+    assert not other
+
+
+def _of_estimator() -> Iterator[tuple[str, str, Any]]:
+    """The private names of Estimator: module, name and value."""
+    for module, loaded in sorted(sys.modules.items()):
+        if module.startswith("tensorflow_estimator.python.") and ".api." not in module:
+            for name, value in vars(loaded).items():
+                if not name.startswith("__"):
+                    yield module, name, value
+
+
+def _living(name: str) -> Any:
+    """The object that a living name means."""
+    root, _, rest = name.partition(".")
+    return operator.attrgetter(rest)({"hookbridge": hb, "tf": tf}[root])
+
+
+def test_a_private_name_that_estimator_has_lost_is_left_to_a_person(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "old.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.python.estimator.canned import head\n"
+        "tf.placeholder(head._Head)\n"
+        "head._no_such_head\n"
+    )
+    (left,) = (one for one in diagnose([program], NEWEST).found if one.person)
+    assert (left.code, left.line) == ("PRIVATE_GONE", 4)
+    with pytest.raises(AttributeError, match="canned` has no `no_such_module`"):
+        assert hb.estimator.python.canned.no_such_module
+    assert "head" in dir(hb.estimator.python.canned)
+    # No other module imports this one.
+    assert hb.estimator.python.inputs.inputs.numpy_input_fn

@@ -186,7 +186,7 @@ def test_without_ipython_magics_are_refused_and_the_rest_runs(
         "find_spec",
         lambda name: None if name == "IPython" else find(name),
     )
-    path = write(tmp_path / "a.ipynb", "x = 1", "%matplotlib inline")
+    path = write(tmp_path / "a.ipynb", "x = 1", "%time x")
     with pytest.raises(errors.MissingExtraError) as refused:
         notebook_cells.check(parse(path.read_text()), "a.ipynb")
     assert str(refused.value) == (
@@ -270,3 +270,18 @@ def test_a_cell_that_no_file_can_hold_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.ipynb", "x = 1", "x = '\ud800'")
     with pytest.raises(errors.InvalidArgumentError, match="its cell 3 has a"):
         notebook_cells.check(parse(path.read_text()), "a.ipynb")
+
+
+def test_doctor_names_what_magics_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path / "a.ipynb",
+        "%matplotlib inline\n%load_ext autoreload\n%load_ext no_such_extension",
+    )
+    main(["doctor", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "imports no_such_extension, which is not installed" in said
+    assert "autoreload" not in said
+    is_there = importlib.util.find_spec("matplotlib") is not None
+    assert ("imports matplotlib, which is not" in said) is not is_there

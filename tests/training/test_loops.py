@@ -293,3 +293,29 @@ def test_a_loop_that_cannot_go_on_from_fit_says_so(
     assert f"Received --loop={loop} and" in done.stderr
     assert "lacks variables of this training" in done.stderr
     assert sorted(model.glob("*.index")) == before
+
+
+@pytest.mark.slow
+def test_a_file_that_is_missing_is_not_taken_for_a_checkpoint_that_does_not_fit(
+    job: Job, trained: dict[str, Run], fork_server: ForkServer
+) -> None:
+    model = job.folder / "session, then without a file"
+    shutil.copytree(job.folder / "session", model)
+    (job.folder / "gone.py").write_text(
+        "import tensorflow as tf\n"
+        "from listing import *\n\n\n"
+        "def train_input_fn():\n"
+        "    lines = tf.data.TextLineDataset('gone.txt')\n"
+        "    return lines.map(lambda line: (tf.zeros([64]), 0)).batch(32)\n"
+    )
+    done = hookbridge(
+        fork_server,
+        *("train", "--model_def=gone.py", "--loop=session", "--epochs=6"),
+        *(f"--model_dir={model}", "--steps_per_epoch=10"),
+        folder=job.folder,
+        NOTES=str(model / "notes.jsonl"),
+        UPLOADS=str(job.folder / "uploads"),
+    )
+    assert done.returncode != 0
+    assert "gone.txt" in done.stderr
+    assert "lacks variables" not in done.stderr

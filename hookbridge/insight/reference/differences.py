@@ -148,6 +148,7 @@ class Pairing:
     def _forward(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
+        """How far the losses of a step are apart."""
         mine, other = reference_step.loss, port_step.loss
         if mine is None or other is None:
             return

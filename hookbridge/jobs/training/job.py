@@ -27,6 +27,8 @@ from hookbridge.jobs.training.job_process import JobProcess
 from hookbridge.jobs.training.summary import failure, report, summary
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
+# What TensorFlow says of each checkpoint that does not fit a graph.
+_RESTORE = "Restoring from checkpoint failed"
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
 
@@ -161,7 +163,7 @@ class TrainingJob:
         try:
             yield
         except tf.errors.NotFoundError as e:  # TensorFlow's own for a restore
-            if checkpoint is None or watch.steps:
+            if checkpoint is None or _RESTORE not in str(e):
                 raise
             raise process.does_not_fit(checkpoint) from e
         except ValueError as e:  # Keras's own for a `fit` without data

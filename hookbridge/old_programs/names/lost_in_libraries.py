@@ -7,8 +7,10 @@ stands for it. `np.bool` and `np.long` are none of them: NumPy 2 has them again.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import NamedTuple
 
+from hookbridge.ground.extras import is_installed
 from hookbridge.old_programs.names.target import table
 
 
@@ -22,6 +24,8 @@ class LostName(NamedTuple):
     # Whether `hookbridge run` gives back what has no such name.
     is_given_back: bool = False
     is_method: bool = False  # of the objects of a class, which is a part of the name
+    # A name that a file has to have for it, since others have such a method, too.
+    seen_with: str = ""
 
 
 @functools.cache
@@ -35,6 +39,7 @@ def lost_names() -> dict[str, LostName]:
             row.get("hint", ""),
             row.get("given back", False),
             row.get("method", False),
+            row.get("seen with", ""),
         )
         for name, row in table("lost").items()
     }
@@ -60,10 +65,22 @@ def _methods() -> dict[str, list[str]]:
     return found
 
 
+def is_there(name: str) -> bool:
+    """Whether this Python has a lost name that later ones have no answer for.
+
+    A package may have a module of Python again.
+    """
+    row = lost_names()[name]
+    if row.library != "Python" or row.living or row.is_given_back:
+        return False
+    lost_in = tuple(map(int, row.lost_in.split(".")))
+    return sys.version_info < lost_in or ("." not in name and is_installed(name))
+
+
 def lost_part(name: str) -> str:
     """The longest beginning of a dotted name that is a lost name; may be empty."""
     if name.partition(".")[0] not in roots():
         return ""
     parts = name.split(".")
-    beginnings = (".".join(parts[:end]) for end in range(len(parts), 1, -1))
+    beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((one for one in beginnings if one in lost_names()), "")

@@ -8,6 +8,8 @@ from hookbridge.old_programs.names.target import Target, table
 
 V1 = "tf.compat.v1"
 ESTIMATOR = "hookbridge.estimator"
+# Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
+OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 
 
 class Resolution(NamedTuple):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.installed_names import missing_private
+from hookbridge.ground import compat
+from hookbridge.old_programs.names.installed_names import missing, missing_private
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
+    OTHER_IN_V1,
     V1,
     Resolution,
     has_estimator,
@@ -24,35 +26,84 @@ LAYERS = frozenset(table("names")["modules of layers"])
 OTHERS: dict[str, str] = table("names")["private"]
 # Private modules that have another place today.
 MOVED: dict[str, str] = table("names")["moved private modules"]
+# Modules of Keras 1.15 -> those of Keras 2 that have their names today.
+_MOVED_IN_KERAS: dict[str, list[str]] = table("names")["moved modules of keras"]
+_OURS = f"{ESTIMATOR}.python"
+_OF_ESTIMATOR = ".python.estimator."
 
 
 def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name for a name in a private module of Estimator, if any."""
+    """The public name for a name in a private module of Estimator, or its place."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
-    for place in ("", "export.", "experimental."):
-        if has_estimator(f"{place}{public}"):
-            return Resolution("ESTIMATOR_PRIVATE", f"{ESTIMATOR}.{place}{public}")
-    hint = "the public name in `hb.estimator`, or `hookbridge run`"
-    return Resolution("ESTIMATOR_PRIVATE", hint=hint)
+    inside = name.partition(_OF_ESTIMATOR)[2]
+    # The `RunConfig` of TPUs is another one, and `export` a private module.
+    if "tpu" not in parts and public != "export":
+        for place in ("", "export.", "experimental."):
+            if has_estimator(f"{place}{public}"):
+                v1 = "v1." if public.partition(".")[0] in OTHER_IN_V1 else ""
+                living = f"{ESTIMATOR}.{v1}{place}{public}"
+                return Resolution("ESTIMATOR_PRIVATE", living)
+    if not inside:
+        return Resolution("ESTIMATOR_PRIVATE", hint="the public name in `hb.estimator`")
+    living = f"{_OURS}.{inside}"
+    outcome = resolve_our_estimator(living, _OURS, target)
+    return outcome or Resolution("ESTIMATOR_PRIVATE", living)
+
+
+def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
+    """None if the last release of Estimator has a name below `hb.estimator.python`."""
+    there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
+    lost = missing(there).rest
+    return Resolution("PRIVATE_GONE", hint="code of your own") if lost else None
 
 
 def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
     """The public name: that of the same module, or one that ends in the same way."""
+    if name in OTHERS:
+        return Resolution("KERAS_PRIVATE", OTHERS[name])
     public = name.replace("tensorflow.python.keras", "tf.keras", 1)
     place, _, last = public.rpartition(".")
     if not had_in_tf1(public):
         modules = table("public-1.15")["tf"]
         places = [f"tf.{m}" for m in modules if last in modules[m]]
         # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
-        near = [p for p in places if place.startswith(p) and p != "tf"]
-        others = [p for p in places if p.startswith("tf.keras.")]
+        near = [p for p in places if place.startswith(p) and p != "tf."]
+        # A module that is public itself has no names under another one.
+        is_public = place.removeprefix("tf.") in modules
+        others = [p for p in places if p.startswith("tf.keras.") and not is_public]
         if not near and not others:
+            if _is_lost_in_keras(name, target):
+                return Resolution("PRIVATE_GONE", hint="code of your own")
             way = "the public name in `tf.keras`, or `hookbridge run`"
             return Resolution("KERAS_PRIVATE", hint=way)
         public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
     return Resolution("KERAS_PRIVATE", public)
+
+
+def places_in_keras(name: str, package: str) -> list[str]:
+    """Where `run` looks for what was below `tensorflow.python.keras`, in order.
+
+    Args:
+      name: the private name of a module, or of something in one.
+      package: the package of Keras 2.
+    """
+    rest = name.removeprefix("tensorflow.python.keras")
+    moved = [
+        f"{package}.src.{place}{rest[len(old) + 1 :]}"
+        for old, places in _MOVED_IN_KERAS.items()
+        if f"{rest}.".startswith(f".{old}.")
+        for place in places
+    ]
+    return [f"{package}.src{rest}", f"{package}{rest}", *moved, name]
+
+
+def _is_lost_in_keras(name: str, target: Target) -> bool:
+    """Whether a private name of Keras is certainly in none of its places today."""
+    is_own = compat.installed_tf_version() > compat.LAST_WITH_KERAS2
+    places = places_in_keras(name, "tf_keras" if is_own else "keras")
+    return all(missing_private(place, target).rest for place in places)
 
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:

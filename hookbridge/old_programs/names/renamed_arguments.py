@@ -1,49 +1,72 @@
-"""Methods and arguments that have another name today, or have to be given."""
+"""Methods and arguments that have another name today."""
 
 from __future__ import annotations
 
 import ast
 
 # Method -> its name today.
-METHODS = {"export_savedmodel": "export_saved_model"}
-# (Method or function, old argument) -> its name today; empty for a call of `prefetch`.
+METHODS = {
+    "experimental_run_v2": "run",
+    "export_savedmodel": "export_saved_model",
+}
+# (Method, old argument) -> its name today; empty for one that is left out.
 ARGUMENTS = {
+    ("add_update", "inputs"): "",
     ("add_meta_graph_and_variables", "legacy_init_op"): "main_op",
     ("add_meta_graph", "legacy_init_op"): "main_op",
     ("map", "num_threads"): "num_parallel_calls",
     ("map", "output_buffer_size"): "",
-    # Of NumPy and matplotlib.
-    ("hist", "normed"): "density",
-    ("histogram", "normed"): "density",
-    ("histogram2d", "normed"): "density",
-    ("histogramdd", "normed"): "density",
-    ("nanpercentile", "interpolation"): "method",
-    ("nanquantile", "interpolation"): "method",
 }
-# (Method or function, argument) -> how many arguments stand before it. No name for it
-# is one in all versions of its library: it has to stand without.
-_PLACES = {("reshape", "newshape"): 1}
-# Function -> the argument that it needs today, after the first one; and the value that
-# it had without it, which stands beside the function.
-_NEEDED = {
-    "yaml.load": ("Loader", "FullLoader"),
-    "yaml.load_all": ("Loader", "FullLoader"),
+# Method -> the number of arguments without a name that it takes today.
+_PLACES = {"add_update": 1}
+# Function -> the arguments that it has lost, and the name of each today; empty for one
+# that is left out. The methods of other libraries may have such arguments.
+OF_FUNCTIONS: dict[str, dict[str, str]] = {
+    "json.load": {"encoding": ""},
+    "json.loads": {"encoding": ""},
+    "numpy.corrcoef": {"bias": "", "ddof": ""},
+    "numpy.histogram": {"normed": "density"},
+    "numpy.histogram2d": {"normed": "density"},
+    "numpy.histogramdd": {"normed": "density"},
+    "numpy.linalg.matrix_rank": {"M": "A"},
+    "numpy.nanpercentile": {"interpolation": "method"},
+    "numpy.nanquantile": {"interpolation": "method"},
+    "numpy.percentile": {"interpolation": "method"},
+    "numpy.quantile": {"interpolation": "method"},
+    "numpy.reshape": {"newshape": "shape"},
+    "numpy.save": {"fix_imports": ""},
 }
 
 
-def needs_no_name(call: ast.Call, keyword: ast.keyword) -> bool:
-    """Whether an argument has no name for all versions, and can do without one."""
-    place = _PLACES.get((getattr(call.func, "attr", ""), keyword.arg or ""))
-    return place == len(call.args) and keyword is call.keywords[0]
+def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
+    """What an argument is called today; None if it has its name, empty if it is gone.
+
+    Args:
+      call: a call of a method, or of a function of a module.
+      keyword: an argument of it.
+      function: the dotted name of the function; empty for a method.
+    """
+    name = keyword.arg or ""
+    if function in OF_FUNCTIONS:
+        return OF_FUNCTIONS[function].get(name)
+    return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
 
 
-def needed(call: ast.Call) -> ast.keyword | None:
-    """An argument that a call has to have today and has not, with its old value."""
-    only = call.args[0] if len(call.args) == 1 and not call.keywords else None
-    if not isinstance(call.func, ast.Attribute) or isinstance(only, ast.Starred | None):
-        return None
-    argument = _NEEDED.get(ast.unparse(call.func))
-    if argument is None:
-        return None
-    name, value = argument
-    return ast.keyword(name, ast.Attribute(call.func.value, value, ast.Load()))
+def surplus(call: ast.Call) -> list[ast.expr]:
+    """The arguments without a name that a method does not take any more."""
+    number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
+    return call.args[number:]
+
+
+def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
+    """Whether an argument is the shape of `reshape`, and can stand without a name.
+
+    It has none that all supported versions of NumPy know.
+    """
+    is_shape = function == "numpy.reshape" and keyword.arg == "newshape"
+    return is_shape and len(call.args) == 1 and keyword is call.keywords[0]
+
+
+def becomes_prefetch(keyword: ast.keyword) -> bool:
+    """Whether a call of `prefetch` stands for an argument that is gone."""
+    return keyword.arg == "output_buffer_size"

@@ -11,9 +11,14 @@ from __future__ import annotations
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, private_names
 from hookbridge.old_programs.names.installed_names import names_in
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
+from hookbridge.old_programs.names.lost_in_libraries import (
+    is_there,
+    lost_names,
+    lost_part,
+)
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
+    OTHER_IN_V1,
     V1,
     Resolution,
     gone,
@@ -31,8 +36,6 @@ from hookbridge.old_programs.names.target import (
 
 _CARRIED = "hookbridge.contrib"
 _MNIST = "tf.examples.tutorials.mnist.input_data"
-# Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
-OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{V1}.estimator", "tensorflow_estimator.estimator")
 _OF_KERAS = ("tf.keras.estimator", f"{V1}.keras.estimator")
@@ -71,9 +74,14 @@ def _hook_of_today(name: str, target: Target) -> str:
     return hook if is_hook and target.has(hook) else ""
 
 
-def _resolve_lost(name: str, part: str) -> Resolution:
-    """What stands for a name of another library, that has lost `part`."""
+def _resolve_lost(name: str, part: str) -> Resolution | None:
+    """What stands for a name of another library, that has lost `part`.
+
+    None where nothing has to be done for this Python.
+    """
     row = lost_names()[part]
+    if is_there(part):
+        return None
     if row.living:
         return Resolution("LOST_NAME", row.living + name[len(part) :])
     if row.is_given_back and name == part:
@@ -207,6 +215,7 @@ _RESOLVERS = (
     (("tf_slim",), _resolve_slim),
     ((_CARRIED,), _resolve_carried),
     ((f"{ESTIMATOR}.v1",), _resolve_our_v1),
+    ((f"{ESTIMATOR}.python",), private_names.resolve_our_estimator),
 )
 _RESOLVER_OF_PREFIX = {
     prefix: resolver for prefixes, resolver in _RESOLVERS for prefix in prefixes

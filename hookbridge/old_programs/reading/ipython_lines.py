@@ -25,6 +25,11 @@ _OLD_PIN = re.compile(
     + _VERSION_1
 )
 
+# Lines that import a package.
+_IMPORTING = re.compile(r"%(?:(?P<drawing>matplotlib|pylab)|load_ext\s+(?P<name>\w+))")
+# Extensions that IPython brings.
+_EXTENSIONS = frozenset({"autoreload", "storemagic"})
+
 
 def with_lines(text: str, lines: Sequence[str]) -> str:
     """A text with the lines themselves, in place of their names."""
@@ -43,6 +48,13 @@ def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             line = lines[int(mark[1])]
             if _OLD_PIN.match(line):
                 yield number, line
+
+
+def packages(lines: Sequence[str]) -> Iterator[str]:
+    """The packages that lines import: `%matplotlib inline` imports Matplotlib."""
+    for line in lines:
+        if (found := _IMPORTING.match(line)) and found["name"] not in _EXTENSIONS:
+            yield found["name"] or "matplotlib"
 
 
 def plain(code: str) -> str:

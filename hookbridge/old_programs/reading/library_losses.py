@@ -31,7 +31,9 @@ def _lost() -> frozenset[str]:
     return frozenset(
         name
         for name, row in lost_names().items()
-        if row.library == _LIBRARY and (row.living or row.is_given_back)
+        if row.library == _LIBRARY
+        and (row.living or row.is_given_back)
+        and not row.is_method  # only the program's own files get these back
     )
 
 

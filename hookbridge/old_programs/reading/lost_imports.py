@@ -9,7 +9,11 @@ import sys
 from collections.abc import Iterator
 
 from hookbridge.old_programs.names import installed_names
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
+from hookbridge.old_programs.names.lost_in_libraries import (
+    is_there,
+    lost_names,
+    lost_part,
+)
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.import_statements import Import, imports
 from hookbridge.old_programs.reading.modules import Module
@@ -44,7 +48,7 @@ def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import
 def is_absent(name: str, module: Module, programs: Programs) -> bool:
     """Whether a module is neither installed nor in the folders of its program."""
     root = name.partition(".")[0]
-    if root in sys.modules:
+    if root in sys.modules or lost_part(root):
         return False
     for folder in programs.roots(module):
         if any(os.path.exists(os.path.join(folder, root + end)) for end in ("", ".py")):
@@ -66,6 +70,6 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
 def _is_lost(one: Import) -> bool:
     if part := lost_part(one.full):
         row = lost_names()[part]
-        return not (row.living or row.is_given_back)
+        return not (row.living or row.is_given_back or is_there(part))
     num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
     return bool(installed_names.missing(one.full, num_modules).rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods
+from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -14,6 +14,9 @@ from hookbridge.old_programs.reading.import_statements import (
     imports,
     loaded,
 )
+
+# Packages that bring Keras.
+_WITH_KERAS = frozenset({"tensorflow", "tf_keras"})
 
 
 def uses(
@@ -47,7 +50,19 @@ def uses(
 def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
     """Those of the names that are of a library which the module imports."""
     imported = {one.full.partition(".")[0] for one in all_imports(nodes)}
-    return [name for name in names if name.partition(".")[0] in imported]
+    if imported & _WITH_KERAS:
+        imported.add("keras")
+    found = (name for name in names if name.partition(".")[0] in imported)
+    return [name for name in found if _has(lost_names()[name].seen_with, nodes)]
+
+
+def _has(name: str, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a module has a name, in whatever place; any has the empty one."""
+    return not name or any(
+        name in (getattr(node, "id", ""), getattr(node, "attr", ""))
+        or (isinstance(node, ast.alias) and node.name == name)
+        for node in nodes
+    )
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:

@@ -83,6 +83,11 @@ class Notebook:
         """The lines of `text` that ask for TensorFlow 1, and how they do."""
         return tuple(ipython_lines.old_pins(self.text, self.lines))
 
+    @property
+    def packages(self) -> frozenset[str]:
+        """What IPython's own lines import."""
+        return frozenset(ipython_lines.packages(self.lines))
+
     def shown(self, text: str) -> str:
         """A text of all cells as the user sees it."""
         return with_lines(_BORDER.sub(r"# cell \1\n", text), self.lines)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import html
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import sys
 import types
-import unittest
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -16,8 +17,8 @@ from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.lost_in_libraries import lost_names
-from hookbridge.old_programs.run import lost_pictures
+from hookbridge.old_programs.names.lost_in_libraries import LostName, lost_names
+from hookbridge.old_programs.run import lost_methods, lost_pictures
 
 
 class ArgSpec(NamedTuple):
@@ -27,10 +28,6 @@ class ArgSpec(NamedTuple):
     varargs: str | None
     keywords: str | None
     defaults: tuple[Any, ...] | None
-
-
-# Libraries whose lost names are given back to every program: others ask for them, too.
-_ALWAYS = ("Python", "NumPy")
 
 
 def getargspec(func: Any) -> ArgSpec:
@@ -80,25 +77,34 @@ def sctypes() -> dict[str, list[type]]:
     return {**found, "others": [bool, object, bytes, str, numpy.void]}
 
 
-# What methods of `unittest.TestCase` are called today; Python 3.12 lost the old names.
-_OF_TESTS = {
-    "assertAlmostEquals": "assertAlmostEqual",
-    "assertEquals": "assertEqual",
-    "assertItemsEqual": "assertCountEqual",
-    "assertNotAlmostEquals": "assertNotAlmostEqual",
-    "assertNotEquals": "assertNotEqual",
-    "assertNotRegexpMatches": "assertNotRegex",
-    "assertRaisesRegexp": "assertRaisesRegex",
-    "assertRegexpMatches": "assertRegex",
-    "assert_": "assertTrue",
-    "failIf": "assertFalse",
-    "failIfAlmostEqual": "assertNotAlmostEqual",
-    "failIfEqual": "assertNotEqual",
-    "failUnless": "assertTrue",
-    "failUnlessAlmostEqual": "assertAlmostEqual",
-    "failUnlessEqual": "assertEqual",
-    "failUnlessRaises": "assertRaises",
-}
+def load_source(name: str, pathname: str, file: object = None) -> types.ModuleType:
+    """`imp.load_source`: the module of a file, loaded anew."""
+    spec = importlib.util.spec_from_file_location(name, pathname)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{pathname} is no file of Python", name=name, path=pathname)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def unescape(self: Any, s: str) -> str:
+    """`HTMLParser.unescape`."""
+    return html.unescape(s)
+
+
+def predict_classes(self: Any, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+    """`Sequential.predict_classes`: `[N]` classes, or `[N, 1]` of one output."""
+    scores = self.predict(x, batch_size=batch_size, verbose=verbose)
+    if scores.shape[-1] > 1:
+        return scores.argmax(axis=-1)
+    return (scores > 0.5).astype("int32")
+
+
+def has_subset(self: Any, subset: Any, dictionary: Any, msg: Any = None) -> None:
+    """`TestCase.assertDictContainsSubset`."""
+    self.assertEqual(dictionary, {**dictionary, **subset}, msg)
+
+
 _OURS: dict[str, Any] = {
     "inspect.getargspec": getargspec,
     "numpy.NINF": -float("inf"),
@@ -113,13 +119,17 @@ _OURS: dict[str, Any] = {
     "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
     "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
+    "matplotlib.backends.backend_agg.FigureCanvasAgg.tostring_rgb": (
+        lost_pictures.tostring_rgb
+    ),
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,
-    **{
-        f"unittest.TestCase.{old}": getattr(unittest.TestCase, new)
-        for old, new in _OF_TESTS.items()
-    },
+    "html.parser.HTMLParser.unescape": unescape,
+    "imp.load_source": load_source,
+    "keras.models.Sequential.predict_classes": predict_classes,
+    "sys.setcheckinterval": lambda n: None,  # without effect since Python 3.2
+    "unittest.TestCase.assertDictContainsSubset": has_subset,
 }
 
 
@@ -129,20 +139,47 @@ def bring_back(used: Collection[str]) -> None:
     Args:
       used: the lost names that the program uses.
     """
-    names = {n for n, row in lost_names().items() if row.library in _ALWAYS} | {*used}
-    for name in sorted(names):
+    always = {name for name, row in lost_names().items() if _is_for_all(name, row)}
+    for name in sorted({*always, *used} - lost_methods.OURS.keys()):
         row = lost_names()[name]
+        if row.library != "Python" and not is_installed(name.partition(".")[0]):
+            continue
+        if "." not in name:
+            if row.living or row.is_given_back:
+                _module(name)  # for its import; its names have rows of their own
+            continue
         if _has(name):
             continue  # this release of the library, maybe an older one, still has it
         if name in _OURS:
             ours = _OURS[name]
             _give(name, ours() if ours is sctypes else ours)
+        elif row.is_method:
+            _give(name, _forwarding(row.living.rpartition(".")[2]))
         elif row.living:
             root = row.living.partition(".")[0]
             if hasattr(builtins, root) or is_installed(root):
                 _give(name, _value(_name_of_today(row.living)))
     for again, kind in (("bool", bool), ("long", int)):  # NumPy 2 has them again
         _give(f"numpy.{again}", kind)
+
+
+def _forwarding(method: str) -> Any:
+    """A method that calls another one of its object, which a class below may have."""
+
+    def forward(self: Any, *args: Any, **named: Any) -> Any:
+        return getattr(self, method)(*args, **named)
+
+    return forward
+
+
+def _is_for_all(name: str, row: LostName) -> bool:
+    """Whether libraries get a name back, too.
+
+    A whole module that Python has lost is none: a library may look whether it is there.
+    """
+    if row.library == "Python":
+        return name.partition(".")[0] in sys.stdlib_module_names
+    return row.library == "NumPy"
 
 
 def _has(name: str) -> bool:
@@ -161,8 +198,6 @@ def _name_of_today(name: str) -> str:
 def _give(name: str, value: object) -> None:
     """Sets a lost name, and the modules above it that are lost with it."""
     module, _, last = _name_of_today(name).rpartition(".")
-    if not is_installed(module.partition(".")[0]):
-        return
     owner = _module(module)
     if isinstance(value, types.ModuleType):
         sys.modules.setdefault(f"{module}.{last}", value)
@@ -180,32 +215,23 @@ def _module(name: str) -> types.ModuleType | type:
         return importlib.import_module(name)
     except ModuleNotFoundError:
         parent, _, last = name.rpartition(".")
-        if not parent:
-            raise
-        above = _module(parent)
-    if isinstance(found := vars(above).get(last), type):
+        above = _module(parent) if parent else None
+    found = None if above is None else vars(above).get(last)
+    if isinstance(found, type | types.ModuleType):
         return found
     empty = types.ModuleType(name, "What this module had until its library lost it.")
     empty.__path__ = []
     sys.modules[name] = empty
-    if last not in vars(above):
+    if above is not None and found is None:
         InstanceMethods(above, {last: empty}).install()
     return empty
 
 
 def _value(living: str) -> Any:
     """The object that a living name means: a builtin, a module, or a name in one."""
-    module, _, last = living.rpartition(".")
-    if not module:
-        if hasattr(builtins, last):
-            return getattr(builtins, last)
-        return importlib.import_module(last)
-    if hasattr(builtins, module):  # `str.maketrans`
-        return getattr(getattr(builtins, module), last)
-    owner = importlib.import_module(module)
-    if hasattr(owner, last):
-        return getattr(owner, last)
+    if hasattr(builtins, living.partition(".")[0]):  # `str.maketrans`
+        return pkgutil.resolve_name(f"builtins.{living}")
     try:
-        return importlib.import_module(living)
-    except ModuleNotFoundError:
+        return pkgutil.resolve_name(living)
+    except (ImportError, AttributeError):
         raise errors.PrivateNameMovedError(f"`{living}` is not there today.") from None

@@ -1,7 +1,7 @@
-"""`imread`, `imsave` and `imresize`, which SciPy lost, and sizes of texts, of Pillow.
+"""Pictures: functions of SciPy, methods of Pillow and Matplotlib that are lost.
 
-Those of `scipy.misc`, lost in 1.2 and 1.3, were thin covers of Pillow; so are these.
-Arrays are `[height, width]` or `[height, width, channels]`.
+`imread`, `imsave` and `imresize` of `scipy.misc`, lost in 1.2 and 1.3, were thin covers
+of Pillow; so are these. Arrays are `[height, width]` or `[height, width, channels]`.
 """
 
 from __future__ import annotations
@@ -84,3 +84,9 @@ def textsize(
     height = getsize(font, "A", *args, **kwargs)[1] + spacing
     widths = [getsize(font, line, *args, **kwargs)[0] for line in lines]
     return max(widths), len(lines) * height - spacing
+
+
+def tostring_rgb(self: Any) -> bytes:
+    """`FigureCanvasAgg.tostring_rgb`, lost in Matplotlib 3.10: red, green and blue."""
+    pixels: bytes = np.asarray(self.buffer_rgba())[..., :3].tobytes()
+    return pixels

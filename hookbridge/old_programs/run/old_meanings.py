@@ -17,12 +17,16 @@ def bring_back() -> None:
     - `TPUClusterResolver("")` is this process, as in TensorFlow 1. Programs with a
       `TPUEstimator` pass it for `--use_tpu=False`.
     - A `SummarySaverHook` without a place writes nothing, as before 2.22.
+    - `experimental_run_v2` of a strategy is `run`.
     """
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver
     init = _without_a_tpu(resolver.__init__)
     patching.InstanceMethods(resolver, {"__init__": init}).install()
+    for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
+        methods = {"experimental_run_v2": strategy.run}
+        patching.InstanceMethods(strategy, methods).install()
     if compat.tf_version() >= _NEEDS_A_PLACE:
         kind = tf.compat.v1.train.SummarySaverHook
         init = _without_a_place(kind.__init__)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hookbridge.old_programs.run.located import Launch, Located
 from hookbridge.old_programs.run.own_program import Program, program_of
-from hookbridge.old_programs.run.statements import as_run
+from hookbridge.old_programs.run.statements import as_run, is_changed
 
 
 class OwnLoader(SourceFileLoader):
@@ -27,6 +27,8 @@ class OwnLoader(SourceFileLoader):
         data = self.get_data(path)
         targets_tf1 = self._program.note_loaded(path)
         left_out = self._program.left_out(path)
+        if not is_changed(data, targets_tf1, left_out):
+            return compile(data, path, "exec", dont_inherit=True)
         tree: Any = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         tree = as_run(tree, targets_tf1, left_out)
         return compile(tree, path, "exec", dont_inherit=True)

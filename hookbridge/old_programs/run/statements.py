@@ -1,7 +1,8 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today.
+methods get their names of today. Methods that built-in types have lost become calls,
+too, which `lost_methods` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines. So does a call of
@@ -17,14 +18,15 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
 from hookbridge.old_programs.names.renamed_arguments import (
     ARGUMENTS,
-    needed,
-    needs_no_name,
+    becomes_prefetch,
+    surplus,
 )
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.run import absent
+from hookbridge.old_programs.run import absent, lost_methods
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -45,18 +47,29 @@ def as_run(
     """
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
-    if targets_tf1 is None:
-        changed: ast.Module = ast.fix_missing_locations(_OldArguments().visit(tree))
-        return changed
-    rewriting = _Rewriting(starred.free_names(tree))
-    new: ast.Module = rewriting.visit(tree)
-    if not rewriting.has_calls:
-        return ast.fix_missing_locations(new)
-    answers = "for_tf1" if targets_tf1 else "for_tf2"
-    first = ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)
-    place = sum(1 for _ in itertools.takewhile(_comes_first, new.body))
-    new.body.insert(place, ast.copy_location(first, ast.Pass(lineno=1, col_offset=0)))
-    return ast.fix_missing_locations(new)
+    helpers: list[ast.stmt] = []
+    if targets_tf1 is not None:
+        rewriting = _Rewriting(starred.free_names(tree))
+        tree = rewriting.visit(tree)
+        answers = "for_tf1" if targets_tf1 else "for_tf2"
+        if rewriting.has_calls:
+            helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
+    asking = lost_methods.Asking()
+    tree = _WithoutOldModes().visit(asking.visit(tree))
+    helpers += [copy.copy(lost_methods.IMPORT)] if asking.found else []
+    place = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    start = ast.Pass(lineno=1, col_offset=0)
+    tree.body[place:place] = [ast.copy_location(one, start) for one in helpers]
+    return ast.fix_missing_locations(tree)
+
+
+def is_changed(
+    source: bytes, targets_tf1: bool | None, left_out: Collection[str]
+) -> bool:
+    """Whether a module may run otherwise than it is written; see `as_run`."""
+    if targets_tf1 is not None or left_out:
+        return True
+    return lost_methods.may_be_in(source) or (b"U" in source and b"open" in source)
 
 
 def replaced(tree: ast.Module) -> ast.Module:
@@ -70,6 +83,17 @@ def _comes_first(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+class _WithoutOldModes(ast.NodeTransformer):
+    """Opens files without the mode `U`, which Python has lost."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Called with each call."""
+        self.generic_visit(node)
+        if (mode := old_mode(node)) is not None:
+            mode.value = mode_of_today(str(mode.value))
+        return node
 
 
 class _LeavingOut(ast.NodeTransformer):
@@ -95,33 +119,7 @@ class _LeavingOut(ast.NodeTransformer):
     visit_Import = visit_ImportFrom = _visit_import
 
 
-class _OldArguments(ast.NodeTransformer):
-    """Renames arguments that have another name today, and adds those that are needed."""
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        """Changes the arguments of a call; one of them becomes a call of `prefetch`."""
-        if argument := needed(node):
-            node.keywords.append(argument)
-        self.generic_visit(node)
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        size: ast.expr | None = None
-        for keyword in list(node.keywords):
-            today = ARGUMENTS.get((method, keyword.arg or ""))
-            if needs_no_name(node, keyword):
-                node.args.append(keyword.value)
-                node.keywords.remove(keyword)
-            elif today:
-                keyword.arg = today
-            elif today is not None:
-                size = keyword.value
-                node.keywords.remove(keyword)
-        if size is None:
-            return node
-        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
-        return ast.copy_location(fetched, node)
-
-
-class _Rewriting(_OldArguments):
+class _Rewriting(ast.NodeTransformer):
     """Replaces the imports of TensorFlow in a syntax tree, and old argument names."""
 
     def __init__(self, free: Collection[str] = ()) -> None:
@@ -185,11 +183,24 @@ class _Rewriting(_OldArguments):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Answers an import by a call; all other calls get arguments of today."""
+        """Answers an import by a call, and translates arguments with another name."""
+        self.generic_visit(node)
         if _is_answered(module := loaded(node)):
-            self.generic_visit(node)
             return ast.copy_location(self._call("module", module), node)
-        return super().visit_Call(node)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        node.args = [one for one in node.args if one not in surplus(node)]
+        size: ast.expr | None = None
+        for keyword in list(node.keywords):
+            today = ARGUMENTS.get((method, keyword.arg or ""))
+            if today:
+                keyword.arg = today
+            elif today is not None:
+                size = keyword.value if becomes_prefetch(keyword) else None
+                node.keywords.remove(keyword)
+        if size is None:
+            return node
+        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
+        return ast.copy_location(fetched, node)
 
     def _call(self, method: str, *words: str) -> ast.Call:
         self.has_calls = True

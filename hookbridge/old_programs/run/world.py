@@ -97,11 +97,9 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.old_programs.run import lost_names, old_meanings
+    from hookbridge.old_programs.run import lost_arguments, lost_names, old_meanings
 
     _end_coordinators_with_threads()
-    lost_names.bring_back(world.meaning.lost)
-    old_meanings.bring_back()
     if world.v1:
         logger = tf.get_logger()
         level = logger.level
@@ -109,6 +107,9 @@ def enter(world: World) -> None:
         logger.setLevel("ERROR")
         tf.compat.v1.disable_v2_behavior()
         logger.setLevel(level)
+    lost_names.bring_back(world.meaning.lost)
+    lost_arguments.bring_back()
+    old_meanings.bring_back()
     if has_estimator(world):
         estimator.install()
 

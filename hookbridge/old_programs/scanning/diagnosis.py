@@ -101,6 +101,8 @@ def _absent(programs: Programs) -> Iterator[str]:
     for module in programs.modules:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
+            packages = module.notebook.packages
+            yield from (one for one in packages if is_absent(one, module, programs))
         unused = {one.full for one in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):
@@ -205,10 +207,14 @@ def _verdict(diagnosis: Diagnosis) -> str:
     once = f", once {names} can be imported" if names else ""
     if not diagnosis.found:
         return f"Nothing is missing{once}."
-    places = _counted(len(diagnosis.found), "place")
+    # What `run` does and no rule can write, such as `scipy.misc.imread`.
+    by_run = sum(one.verdict == "manual" for one in diagnosis.found)
+    changes = f"changes {_counted(len(diagnosis.found) - by_run, 'place')}"
+    if by_run:
+        changes += f" and leaves {_counted(by_run, 'place')} to you, with a comment"
     return (
-        f"Nothing needs manual work{once}: `hookbridge run` runs it as it is, and "
-        f"`hookbridge migrate rewrite` changes {places}."
+        f"Nothing needs manual work{once}: `hookbridge run` runs it as it is. "
+        f"`hookbridge migrate rewrite` {changes}."
     )
 
 

@@ -7,12 +7,14 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
+from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.renamed_arguments import (
-    ARGUMENTS,
     METHODS,
-    needed,
-    needs_no_name,
+    becomes_prefetch,
+    is_second,
+    name_today,
+    surplus,
 )
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
@@ -210,26 +212,33 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
         what = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
-    if isinstance(call.func, ast.Attribute):
-        yield from _scan_method(module, call, call.func.attr)
-
-
-def _scan_method(module: Module, call: ast.Call, method: str) -> Iterator[Finding]:
-    """A method, or its arguments, that have another name on the target."""
+    method = getattr(call.func, "attr", "")
+    for node, today in itertools.islice(old_values(call, name), 1):
+        way = f"`{today.format(ast.unparse(node))}`"
+        yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if method in METHODS:
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
-    if argument := needed(call):
-        name, way = f"{method}() without {argument.arg}", f"`{ast.unparse(argument)}`"
-        yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+    for _ in surplus(call)[:1]:
+        way = "the call without its last argument"
+        yield finding_at(module, call, "OLD_ARGUMENT", method, way)
     for keyword in call.keywords:
-        new = ARGUMENTS.get((method, keyword.arg or ""))
-        name = f"{method}({keyword.arg}=)"
-        if needs_no_name(call, keyword):
-            way = "the argument without its name"
-            yield finding_at(module, call, "OLD_ARGUMENT", name, way)
-        elif new is not None:
-            way = f"`{new}=`" if new else "`.prefetch(...)` after the `map`"
-            yield finding_at(module, call, "OLD_ARGUMENT", name, way)
+        yield from _scan_argument(module, call, keyword, name)
+
+
+def _scan_argument(
+    module: Module, call: ast.Call, keyword: ast.keyword, function: str
+) -> Iterator[Finding]:
+    """An argument that has another name on the target, or none."""
+    today = name_today(call, keyword, function)
+    if today is None:
+        return
+    way = f"`{today}=`" if today else "the call without this argument"
+    if becomes_prefetch(keyword):
+        way = "`.prefetch(...)` after the `map`"
+    elif is_second(call, keyword, function):
+        way = "the argument without its name"
+    name = getattr(call.func, "attr", "") or function
+    yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)
 
 
 def _summaries_nowhere(

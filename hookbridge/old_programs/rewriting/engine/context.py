@@ -63,6 +63,8 @@ class Context:
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
         self._changes: list[tuple[int, int, str]] = []
+        # Whether a rule could not change a place, which may be another rule's.
+        self.is_unfinished = False
         self._starts = [0, *accumulate(map(len, module.lines))]
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
@@ -145,7 +147,9 @@ class Context:
         """Gives a part of a node, or a place in it, another text."""
         first, end = span
         if any(first < e and f < end for f, e, _ in self._changes):
-            return False  # the next walk sees what is there then
+            # The next walk sees what is there then.
+            self.is_unfinished |= any(edit.rule != rule for edit in self.edits)
+            return False
         if self._is_in_fstring(node) and self.code(node) != ast.unparse(node):
             return False
         self._changes.append((first, end, text))

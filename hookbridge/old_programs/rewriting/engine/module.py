@@ -44,7 +44,8 @@ def rewrite_module(
         place = _rewritten(place, module)
         findings = _scanned(module, place, target, rules)
         # A change of one walk may let a rule do more in the next walk.
-        if not any(finding.code in codes for finding in findings):
+        has_found = any(finding.code in codes for finding in findings)
+        if not (has_found or context.is_unfinished):
             break
     text = results.with_comments(module, findings) if has_comments else module.text
     return Rewritten(before, text, tuple(edits), results.comments_of(text))

@@ -158,10 +158,13 @@ def _line(name: str, module: str) -> str:
 
 def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
     """The number of statements that nothing may stand before."""
+    future = _after("__future__", imported)
     if body and is_border(body[0]):
-        return 0  # a cell in front of the others has no `__future__`
+        # `__future__` stays first in the script that a notebook is exported to.
+        is_in_first_cell = sum(map(is_border, body[:future])) == 1
+        return future if is_in_first_cell else 0
     has_text = body and isinstance(getattr(body[0], "value", None), ast.Constant)
-    return _after("__future__", imported) or int(bool(has_text))
+    return future or int(bool(has_text))
 
 
 def _imported(statement: ast.stmt) -> list[Import]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -12,12 +13,14 @@ from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "dead-imports"
+# What is below these is written by its whole name.
+_CARRIED = ("hookbridge.contrib", "hookbridge.estimator.python")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     "hookbridge.estimator.v1",
     "hookbridge.estimator.experimental",
     "hookbridge.estimator.export",
-    "hookbridge.contrib",
+    *_CARRIED,
 )
 
 
@@ -36,16 +39,23 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if written in context.place.unused and not become.living:
         return []
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
+        if _is_lost_module(written):
+            return [f"import {become.living}"]
         # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
         return ["import tensorflow"] if one.bound == "tensorflow" else None
     if become.living == written:
         return None
-    is_carried = become.living.startswith("hookbridge.contrib")
+    is_carried = become.living.startswith(_CARRIED)
     if become.living and not is_carried:
         return _lines(one, become.living, context)
     if _all_uses_are_renamed(one.bound, context):
         return []
     return _lines(one, become.living, context) if is_carried else None
+
+
+def _is_lost_module(name: str) -> bool:
+    """Whether Python has lost a whole module; uses of its names are renamed."""
+    return "." not in name and lost_part(name) == name
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -105,6 +115,9 @@ def prepare(context: Context) -> None:
         if lines is None:
             if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
                 context.kept.add(one.bound)
+        elif _is_lost_module(one.full) and one.alias.asname is None:
+            bound.pop(one.bound, None)
+            bound[lines[0].partition(" ")[2]] = lines[0].partition(" ")[2]
         elif lines and lines != [f"import {one.bound}"]:
             context.kept.add(one.bound)
             meant = context.meant(full)

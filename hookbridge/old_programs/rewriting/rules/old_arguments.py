@@ -1,14 +1,17 @@
-"""Arguments, methods and functions with another name today, or that are needed."""
+"""Arguments, methods and functions that have another name today."""
 
 from __future__ import annotations
 
 import ast
 
+from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
+from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.renamed_arguments import (
-    ARGUMENTS,
     METHODS,
-    needed,
-    needs_no_name,
+    becomes_prefetch,
+    is_second,
+    name_today,
+    surplus,
 )
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -25,59 +28,89 @@ def apply(node: ast.Call, context: Context) -> None:
         context.replace(NAME, node.func, device)
     for argument, today in tpu_names.unnamed(context.module, node):
         context.replace(NAME, argument, today)
-    function = node.func
-    if isinstance(function, ast.Attribute) and context.is_found(node, "OLD_ARGUMENT"):
-        _rename_method(function, context)
-        _rename_arguments(node, function.attr, context)
-        _add_needed(node, context)
+    if isinstance(node.func, ast.Attribute):
+        _rename_method(node.func, context)
+    if context.is_found(node, "OLD_ARGUMENT"):
+        _rename_arguments(node, context)
+        _change_values(node, context)
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
     """Gives a method its name of today."""
     method = function.attr
-    if method in METHODS:
+    today = ""
+    if method in METHODS and context.is_found(function, "OLD_ARGUMENT"):
+        today = METHODS[method]
+    elif lost_methods(method) and context.name(function) is None:
+        is_lost = context.is_found(function, "LOST_NAME")
+        today = _living_method(method) if is_lost else ""
+    if today:
         _, end = context.span(function)
-        context.change(NAME, function, (end - len(method), end), METHODS[method])
+        context.change(NAME, function, (end - len(method), end), today)
 
 
-def _rename_arguments(call: ast.Call, method: str, context: Context) -> None:
-    """Gives arguments their names of today; one without a name becomes `prefetch`."""
+def _living_method(method: str) -> str:
+    """The name of today of a method that a library has lost; empty if it has none."""
+    living = {lost_names()[name].living for name in lost_methods(method)}
+    return next(iter(living)).rpartition(".")[2]
+
+
+def _change_values(call: ast.Call, context: Context) -> None:
+    """Writes values that are refused today as they are taken."""
+    for node, today in old_values(call, context.name(call.func) or ""):
+        before, has_place, after = today.partition("{}")
+        if has_place:
+            context.wrap(NAME, node, before, after)
+        else:
+            context.replace(NAME, node, _spelled(today, node, context))
+
+
+def _spelled(today: str, node: ast.expr, context: Context) -> str:
+    """A text; if it is a dotted name of a module, as the file names that."""
+    is_name = isinstance(node, ast.Attribute | ast.Name)
+    return context.imports.expression(today, node.lineno) if is_name else today
+
+
+def _rename_arguments(call: ast.Call, context: Context) -> None:
+    """Gives arguments their names of today, and takes out what has none."""
+    function = context.name(call.func) or ""
     _, last = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, last) = last, context.span(argument)
+        if argument in surplus(call):
+            _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
             continue
-        today = ARGUMENTS.get((method, argument.arg or ""))
-        if needs_no_name(call, argument):
+        today = name_today(call, argument, function)
+        if is_second(call, argument, function):
             end, _ = context.span(argument.value)
             context.change(NAME, argument, (first, end), "")
         elif today:
             end = first + len(argument.arg or "")
             context.change(NAME, argument, (first, end), today)
         elif today == "":
-            _make_prefetch(call, argument.value, (before, first, last), context)
+            _take_out(call, argument, before, context)
 
 
-def _add_needed(call: ast.Call, context: Context) -> None:
-    """Gives an argument that the call could do without."""
-    if argument := needed(call):
-        (_, first), (_, end) = context.span(call.args[0]), context.span(call)
-        brackets, _, _ = context.text[first : end - 1].partition("#")
-        place = first + brackets.rfind(")") + 1  # of an argument in brackets
-        context.change(NAME, call, (place, place), f", {ast.unparse(argument)}")
-
-
-def _make_prefetch(
-    call: ast.Call, value: ast.expr, places: tuple[int, int, int], context: Context
+def _take_out(
+    call: ast.Call, argument: ast.keyword | ast.expr, before: int, context: Context
 ) -> None:
-    """Takes an argument away, with its comma, and puts `prefetch` behind the call."""
-    before, first, last = places
+    """Takes an argument away, with its comma; `prefetch` may come behind the call.
+
+    Args:
+      call: the call that has the argument.
+      argument: what is taken away.
+      before: where in the text ends what stands before it.
+      context: the file.
+    """
+    first, last = context.span(argument)
     comma = context.text.rfind(",", before, first)
     has_comment = "#" in context.text[before:first]
     if comma < 0 or has_comment:
         return
-    if context.change(NAME, call, (comma, last), ""):
-        context.wrap(NAME, call, "", f".prefetch({context.code(value)})")
+    is_out = context.change(NAME, call, (comma, last), "")
+    if is_out and isinstance(argument, ast.keyword) and becomes_prefetch(argument):
+        context.wrap(NAME, call, "", f".prefetch({context.code(argument.value)})")
 
 
 RULE = RewriteRule(
@@ -85,5 +118,5 @@ RULE = RewriteRule(
     summary="Arguments, methods and functions with another name today.",
     nodes=(ast.Call,),
     apply=apply,
-    codes=("OLD_ARGUMENT", "DEVICE_FUNCTION"),
+    codes=("OLD_ARGUMENT", "DEVICE_FUNCTION", "LOST_NAME"),
 )

@@ -1,0 +1,42 @@
+"""Private modules of Estimator, for names that are not public.
+
+They do not change: tensorflow-estimator 2.15 is the last release.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+from typing import Any
+
+from hookbridge.estimator import revive
+
+
+class PrivatePackage:
+    """A package of private modules: each is imported when it is asked for."""
+
+    def __init__(self, package: types.ModuleType) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        place = self._package.__name__
+        if not hasattr(self._package, name):
+            try:
+                importlib.import_module(f"{place}.{name}")
+            except ModuleNotFoundError:
+                raise AttributeError(
+                    f"`{place}` has no `{name}`; what tensorflow-estimator 2.15 does "
+                    "not have has to be code of your own"
+                ) from None
+        value = getattr(self._package, name)
+        return PrivatePackage(value) if hasattr(value, "__path__") else value
+
+    def __dir__(self) -> list[str]:
+        return dir(self._package)
+
+
+def python() -> PrivatePackage:
+    """`tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
+    revive.namespaces()
+    place = f"{revive.PACKAGE}.python.estimator"
+    return PrivatePackage(importlib.import_module(place))

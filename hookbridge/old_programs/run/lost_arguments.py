@@ -1,0 +1,164 @@
+"""Arguments that functions of Python and libraries lost or refuse, and take again."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hookbridge.ground.extras import is_installed
+from hookbridge.ground.patching import InstanceMethods
+from hookbridge.old_programs.names import old_values
+from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
+
+_Function: TypeAlias = Callable[..., Any]
+# How NumPy says that rows are of unequal length, which it refuses since 1.24.
+_UNEQUAL = "inhomogeneous shape"
+# How it says that an array is no number, which one element was before 2.4.
+_NO_NUMBER = (
+    "only 0-dimensional arrays can be converted to Python scalars",
+    "%d format: a real number is required, not numpy.ndarray",
+    "setting an array element with a sequence.",
+)
+
+
+@functools.cache
+def bring_back() -> None:
+    """Makes the functions take their old arguments too; the others they take as ever.
+
+    The modules of Python, NumPy and PyYAML stay changed until the process ends.
+    """
+    found = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
+    for name, function, taking in found:
+        module, _, last = name.rpartition(".")
+        methods = {last: functools.wraps(function)(taking)}
+        InstanceMethods(importlib.import_module(module), methods).install()
+
+
+def way_out(error: BaseException) -> str:
+    """What to do about a value that cannot be taken again; empty for another error."""
+    if np.lib.NumpyVersion(np.__version__) < "2.4.0" or _UNEQUAL in str(error):
+        return ""
+    if not any(message in str(error) for message in _NO_NUMBER):
+        return ""
+    return (
+        f"NumPy {np.__version__} takes no array of one element for a number, which it "
+        'did before 2.4; `pip install "numpy<2.4"` brings that back'
+    )
+
+
+def _find(name: str) -> _Function:
+    module, _, last = name.rpartition(".")
+    function: _Function = getattr(importlib.import_module(module), last)
+    return function
+
+
+def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
+    for name, lost in OF_FUNCTIONS.items():
+        function = _find(name)
+        if not lost.keys() <= inspect.signature(function).parameters.keys():
+            yield name, function, _renaming(function, lost)
+
+
+def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
+    makers = (
+        (old_values.STACKING, _of_any),
+        ((old_values.SAMPLING,), _of_any),
+        (old_values.WHOLE, _of_floats),
+        ((old_values.READING,), _reading),
+        ((old_values.MAKING, "numpy.asarray"), _of_unequal_rows),
+    )
+    for names, make in makers:
+        for name in names:
+            function = _find(name)
+            yield name, function, make(function)
+
+
+def _without_a_loader() -> Iterator[tuple[str, _Function, _Function]]:
+    if is_installed("yaml"):
+        for name, today in old_values.LOADING.items():
+            function = _find(name)
+            yield name, function, _loading(function, _find(today))
+
+
+def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
+    """The function, which takes arguments by their old names too."""
+
+    def taking(*args: Any, **named: Any) -> Any:
+        for old in lost.keys() & named.keys():
+            value = named.pop(old)
+            if lost[old]:
+                named[lost[old]] = value
+        return function(*args, **named)
+
+    return taking
+
+
+def _of_any(function: _Function) -> _Function:
+    """The function of a sequence, which takes any iterable."""
+
+    def taking(*args: Any, **named: Any) -> Any:
+        if args and not hasattr(args[0], "__getitem__"):
+            args = (list(args[0]), *args[1:])
+        return function(*args, **named)
+
+    return taking
+
+
+def _of_floats(function: _Function) -> _Function:
+    """The function of whole numbers, which takes floats that are whole."""
+
+    def taking(*args: Any, **named: Any) -> Any:
+        return function(*map(_whole, args), **{k: _whole(v) for k, v in named.items()})
+
+    return taking
+
+
+def _whole(value: Any) -> Any:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
+
+
+def _reading(function: _Function) -> _Function:
+    """`numpy.fromstring`, which reads bytes as numbers where it has no separator."""
+
+    def taking(
+        string: Any, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
+    ) -> Any:
+        if sep:
+            return function(string, dtype, count, sep=sep, **more)
+        data = string.encode("latin-1") if isinstance(string, str) else string
+        return np.frombuffer(data, dtype, count).copy()
+
+    return taking
+
+
+def _loading(function: _Function, today: _Function) -> _Function:
+    """The function of a stream and a loader, which does without a loader."""
+
+    def taking(stream: Any, *loader: Any, **named: Any) -> Any:
+        return function(stream, *loader, **named) if loader or named else today(stream)
+
+    return taking
+
+
+def _of_unequal_rows(function: _Function) -> _Function:
+    """`numpy.array`, which makes an array of objects of rows of unequal length."""
+    forbids_copies = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+
+    def taking(*args: Any, **named: Any) -> Any:
+        if named.get("copy") is False and forbids_copies:
+            named["copy"] = None
+        try:
+            return function(*args, **named)
+        except ValueError as e:
+            has_type = len(args) > 1 or named.get("dtype") is not None
+            if has_type or _UNEQUAL not in str(e):
+                raise
+        return function(*args, **{**named, "dtype": object})
+
+    return taking

@@ -1,0 +1,107 @@
+"""Methods that built-in types have lost, as the program's own files find them.
+
+A type that is written in C takes no attribute. So `x.tostring` in an own file is read
+as `__hookbridge_method__(x, "tostring")`.
+"""
+
+from __future__ import annotations
+
+import array
+import ast
+import functools
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+HELPER = "__hookbridge_method__"
+_HERE = "hookbridge.old_programs.run.lost_methods"
+
+
+def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
+    data: bytes = self.tobytes(*order, **named)
+    return data
+
+
+def _itemset(self: Any, *args: Any) -> None:
+    """`array.itemset(value)`, `(index, value)` or `(row, column, value)`."""
+    *index, value = args
+    if not index:
+        self.fill(value)
+    elif len(index) == 1 and not isinstance(index[0], tuple):
+        self.flat[index[0]] = value
+    else:
+        self[index[0] if len(index) == 1 else tuple(index)] = value
+
+
+def _ptp(self: Any, *axis: Any, **named: Any) -> Any:
+    return np.ptp(self, *axis, **named)
+
+
+def _newbyteorder(self: Any, new_order: str = "S") -> Any:
+    return self.view(self.dtype.newbyteorder(new_order))
+
+
+def _getiterator(self: Element, tag: str | None = None) -> list[Element]:
+    return list(self.iter(tag))
+
+
+# Method of a type -> what does the same.
+OURS: dict[str, Callable[..., Any]] = {
+    "array.array.fromstring": array.array.frombytes,
+    "array.array.tostring": array.array.tobytes,
+    "numpy.generic.newbyteorder": _newbyteorder,
+    "numpy.generic.ptp": _ptp,
+    "numpy.generic.tostring": _tostring,
+    "numpy.ndarray.itemset": _itemset,
+    "numpy.ndarray.newbyteorder": _newbyteorder,
+    "numpy.ndarray.ptp": _ptp,
+    "numpy.ndarray.tostring": _tostring,
+    "xml.etree.ElementTree.Element.getchildren": list,
+    "xml.etree.ElementTree.Element.getiterator": _getiterator,
+}
+_METHODS = frozenset(name.rpartition(".")[2] for name in OURS)
+
+
+def method(owner: Any, name: str) -> Any:
+    """`owner.name`, or what did the same under a name that the owner's type has lost.
+
+    Raises:
+      AttributeError: it never had such a name.
+    """
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        for full, ours in OURS.items():
+            kind, _, last = full.rpartition(".")
+            if last == name and isinstance(owner, pkgutil.resolve_name(kind)):
+                return functools.partial(ours, owner)
+        raise
+
+
+def may_be_in(source: bytes) -> bool:
+    """Whether a file may use one of them."""
+    return any(name.encode() in source for name in _METHODS)
+
+
+class Asking(ast.NodeTransformer):
+    """Asks `method` for each attribute of such a name."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Called with each attribute of a file."""
+        self.generic_visit(node)
+        if node.attr not in _METHODS or not isinstance(node.ctx, ast.Load):
+            return node
+        self.found = True
+        words: list[ast.expr] = [node.value, ast.Constant(node.attr)]
+        call = ast.Call(ast.Name(HELPER, ast.Load()), words, [])
+        return ast.copy_location(call, node)
+
+
+# The import of the helper, which a file that has asked begins with.
+IMPORT = ast.ImportFrom(_HERE, [ast.alias("method", HELPER)], 0)

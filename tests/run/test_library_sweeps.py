@@ -1,0 +1,102 @@
+"""Every name, method and argument that Python and NumPy have lost is told.
+
+The records are of Python 3.7 and NumPy 1.18, with which TensorFlow 1.15 ran.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
+from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
+
+DATA = Path(__file__).with_name("data")
+# "names" of `numpy`; "methods" of its types, "arguments" of its functions.
+NUMPY: dict[str, Any] = json.loads((DATA / "numpy_1_18.json").read_text("utf-8"))
+# Module -> its public names -> the methods that a class of this name defines itself.
+PYTHON: dict[str, dict[str, list[str]]] = json.loads(
+    (DATA / "python_3_7.json").read_text("utf-8")
+)
+# What is there of no use to a program: switches of `import`, of C and of the tests.
+OF_NO_USE = re.compile(
+    "ALLOW_THREADS|BUFSIZE|CLIP|RAISE|WRAP|MAXDIMS|(ERR|FPE|SHIFT|MAY_SHARE|UFUNC)_.*|"
+    "FLOATING_POINT_SUPPORT|Tester|absolute_import|division|print_function|add_.*|"
+    "compat|numarray|oldnumeric|sys|warnings|sctypeNA|typeNA|core|matrixlib|version"
+)
+# What hardly a program asks for, or what is there under another way to look.
+OF_PYTHON_OF_NO_USE = re.compile(
+    r"array\.ArrayType\..*|binascii\..*_hqx|.*[cC]oroutine.*|.*\.lgettext|"
+    r".*\.l\w*gettext|gettext\..*(codeset|charset)|dis\.hasnargs|"
+    r"email\.(generator|mime)|xml\.sax|enum\..*|gzip\.GzipFile\.filename|"
+    r"inspect\.(Signature\.from_\w+|k|v|mod_dict)|locale\.resetlocale|"
+    r"pkgutil\.Imp(Importer|Loader)|platform\.popen|plistlib\.Data|"
+    r"sqlite3\.(Cache|Statement)|sys\.callstats|.*\.softspace|"
+    r"textwrap\.TextWrapper\.\w+|unicodedata\.ucnhash_CAPI|wave\.openfp|"
+    r"xml\.etree\.ElementTree\.XMLParser\.doctype|zipimport\.zipimporter\.\w+|"
+    r"configparser\.LegacyInterpolation"
+)
+# Arguments that were open (`**kwargs`), or that only had other names by place.
+_OPEN = {"args", "kwargs", "kwarg", "style", "x", "y"}
+
+
+def test_every_name_that_numpy_has_lost_is_told() -> None:
+    lost = set(NUMPY["names"]) - set(dir(np))
+    known = {n[len("numpy.") :] for n in lost_names() if n.startswith("numpy.")}
+    known |= {"bool", "long"}  # NumPy 2 has them again
+    assert not {n for n in lost - known if not OF_NO_USE.fullmatch(n)}
+
+
+def test_every_method_that_arrays_have_lost_is_told() -> None:
+    for kind, methods in NUMPY["methods"].items():
+        owner = getattr(np, kind.rpartition(".")[2])
+        lost = {name for name in methods if not hasattr(owner, name)}
+        # Types of data still have this one, so that the name alone tells nothing.
+        assert {f"numpy.ndarray.{name}" for name in lost - {"newbyteorder"}} <= {
+            *lost_names()
+        }, kind
+
+
+def test_every_argument_that_functions_of_numpy_have_lost_is_told() -> None:
+    for name, arguments in NUMPY["arguments"].items():
+        module, _, last = name.rpartition(".")
+        function = getattr(importlib.import_module(module), last, None)
+        if function is None or lost_part(name):
+            continue  # its name is lost
+        try:
+            today = inspect.signature(inspect.unwrap(function)).parameters
+        except ValueError:
+            continue  # it does not tell them
+        lost = set(arguments) - today.keys() - _OPEN
+        assert lost <= OF_FUNCTIONS.get(name, {}).keys(), (name, lost)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_name_that_python_has_lost_is_told() -> None:
+    untold = [name for name in _lost_of_python() if not lost_part(name)]
+    assert not [name for name in untold if not OF_PYTHON_OF_NO_USE.fullmatch(name)]
+
+
+def _lost_of_python() -> Iterator[str]:
+    for module, names in PYTHON.items():
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            yield module
+            continue
+        for name, methods in names.items():
+            if not hasattr(found, name):
+                yield f"{module}.{name}"
+                continue
+            owner = getattr(found, name)
+            yield from (
+                f"{module}.{name}.{one}" for one in methods if not hasattr(owner, one)
+            )

@@ -1,0 +1,164 @@
+"""Arguments, values and methods that Python and NumPy have lost come back in `run`."""
+
+from __future__ import annotations
+
+import array
+import random
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from launching import launch
+
+from hookbridge.old_programs.run import lost_arguments, lost_methods
+
+_NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
+
+
+def test_functions_of_numpy_take_what_they_lost_in_every_file(tmp_path: Path) -> None:
+    """`helper` has no TensorFlow, and a method of the program stays its own."""
+    (tmp_path / "helper.py").write_text(
+        "import numpy as np\n"
+        "def flat(a): return np.reshape(a, newshape=[-1]).tolist()\n"
+    )
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\n"
+        "from numpy import percentile\n"
+        "import tensorflow as tf\n"
+        "from helper import flat\n"
+        "class Own:\n"
+        "    def histogram(self, x, normed): return x, normed\n"
+        "tf.placeholder(tf.float32)\n"
+        "print(Own().histogram(3, normed=True), flat([[1], [2]]))\n"
+        "print(percentile([1, 2, 3], 40, interpolation='lower'))\n"
+        "print(np.histogram([1, 2, 3], 2, normed=True)[0].round(2).tolist())\n"
+        "print(np.reshape([1], [1, 1]).tolist())\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "(3, True) [1, 2]",
+        "1",
+        "[0.33, 0.67]",
+        "[[1]]",
+    ]
+
+
+def test_values_that_python_and_numpy_refuse_are_taken() -> None:
+    """As Python 3.7 and NumPy 1.18 took them."""
+    lost_arguments.bring_back()
+    numpy: Any = np  # which takes what its types do not say
+    sampling: Any = random
+    rows = [numpy.array([1]), numpy.array([2])]
+    assert numpy.vstack(iter(rows)).tolist() == [[1], [2]]
+    assert numpy.hstack({1: rows[0], 2: rows[1]}.values()).tolist() == [1, 2]
+    assert numpy.stack(rows, axis=1).tolist() == [[1, 2]]
+    assert numpy.array([[1], [2, 3]]).tolist() == [[1], [2, 3]]
+    assert numpy.asarray([[1], [2, 3]]).dtype == object
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        numpy.array([[1], [2, 3]], numpy.float32)
+    with pytest.raises(ValueError, match="could not"):
+        numpy.array(["x"]).astype(float)
+    assert numpy.array([1, 2], copy=False).tolist() == [1, 2]
+    read = numpy.fromstring(b"ab", numpy.uint8)
+    read[0] = 1
+    assert read.tolist() == [1, 98]
+    assert numpy.fromstring("1, 2", sep=",").tolist() == [1.0, 2.0]
+    assert sampling.sample({7}, 1) == [7] and sampling.sample([7], k=1) == [7]
+    assert sampling.randint(2.0, 2) == 2 and sampling.randrange(3.0, stop=4.0) == 3
+    with pytest.raises((TypeError, ValueError)):
+        sampling.randint(0.5, 2)
+    assert numpy.corrcoef([1, 2], [1, 2], bias=True).round().tolist() == [
+        [1, 1],
+        [1, 1],
+    ]
+
+
+def test_methods_of_built_in_types_come_back() -> None:
+    ask = lost_methods.method
+    values = np.array([[1, 2], [3, 4]], np.uint8)
+    assert ask(values, "tostring")() == ask(values[0, 0], "tostring")() + b"\2\3\4"
+    assert ask(values, "tostring")(order="F") == b"\1\3\2\4"
+    assert ask(values, "ptp")() == 3 and ask(values, "ptp")(axis=0).tolist() == [2, 2]
+    for index, expected in (((0, 1), [1, 9, 3, 4]), ((3,), [1, 9, 3, 9])):
+        ask(values, "itemset")(*index, 9)
+        assert values.ravel().tolist() == expected
+    ask(values, "itemset")((1, 0), 8)
+    assert values[1, 0] == 8
+    one = np.zeros(1)
+    ask(one, "itemset")(5)
+    assert one.tolist() == [5.0]
+    swapped = ask(np.array([1], "<i2"), "newbyteorder")()
+    assert swapped.tolist() == [256]
+    bytes_read = array.array("b")
+    ask(bytes_read, "fromstring")(b"ab")
+    assert ask(bytes_read, "tostring")() == b"ab"
+    element = ElementTree.fromstring("<a><b/><c><b/></c></a>")
+    assert [one.tag for one in ask(element, "getchildren")()] == ["b", "c"]
+    assert len(ask(element, "getiterator")("b")) == 2
+    assert ask(ElementTree, "tostring") is ElementTree.tostring
+
+    class Own:
+        def getchildren(self) -> str:
+            return "mine"
+
+    assert ask(Own(), "getchildren")() == "mine"
+    with pytest.raises(AttributeError, match="'Own' object has no attribute 'ptp'"):
+        ask(Own(), "ptp")
+
+
+def test_a_program_finds_them_in_every_file(tmp_path: Path) -> None:
+    """A file without TensorFlow too; the lines of an error are the program's."""
+    (tmp_path / "helper.py").write_text(
+        '"""Bytes."""\n'
+        "from __future__ import division\n"
+        "import base64, imp, threading\n"
+        "def of(x): return x.tostring()\n"
+        "def text(name): return open(name, 'rU').read()\n"
+        "def is_alive(): return threading.Thread().isAlive()\n"
+        "settings = imp.load_source('settings', 'settings.cfg.py')\n"
+        "coded = base64.encodestring(b'a')\n"
+        "def fails(): return of(3)\n"
+    )
+    (tmp_path / "settings.cfg.py").write_text("rate = 2\n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\n"
+        "import tensorflow as tf\n"
+        "import helper\n"
+        "tf.placeholder(tf.float32)\n"
+        "print(helper.of(np.array([97], np.uint8)), helper.text('settings.cfg.py'))\n"
+        "print(helper.is_alive(), helper.settings.rate, helper.coded)\n"
+        "helper.fails()\n"
+    )
+    done = launch(str(program), cwd=tmp_path, PYTHONWARNINGS="ignore")
+    assert done.stdout.splitlines() == ["b'a' rate = 2", "", "False 2 b'YQ==\\n'"]
+    assert 'helper.py", line 4, in of' in done.stderr
+    assert "AttributeError: 'int' object has no attribute 'tostring'" in done.stderr
+    assert "lost_methods" not in done.stderr
+
+
+@pytest.mark.skipif(not _NO_SCALARS, reason="this NumPy takes such arrays for numbers")
+def test_the_way_out_is_told_where_no_value_can_be_given_back(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\nimport tensorflow as tf\n"
+        "tf.placeholder(tf.float32)\n"
+        "np.zeros(2)[0] = np.array([1.0])\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"hookbridge run: NumPy {np.__version__} takes no array")
+    assert '`pip install "numpy<2.4"`' in last
+
+
+def test_yaml_loads_without_a_loader() -> None:
+    lost_arguments.bring_back()
+    yaml: Any = pytest.importorskip("yaml")
+    assert yaml.load("a: [1]") == {"a": [1]}
+    assert list(yaml.load_all("1\n---\n2")) == [1, 2]
+    assert yaml.load("a: !!x 1", Loader=yaml.BaseLoader) == {"a": "1"}
