@@ -302,6 +302,21 @@ IDIOMS: dict[str, Idiom] = {
             "    return np.reshape(yaml.load(text), newshape=[-1])\n"
         },
     ),
+    "files that are loaded by their paths": Idiom(
+        "import importlib.util, runpy\n"
+        "from importlib.machinery import SourceFileLoader\n"
+        "at = importlib.util.spec_from_file_location('one', 'settings_1.py')\n"
+        "one = importlib.util.module_from_spec(at)\nat.loader.exec_module(one)\n"
+        "two = SourceFileLoader('two', 'settings_2.py').load_module()\n"
+        "given = runpy.run_path('settings_3.py', {'size': 3}, 'three')\n"
+        "assert (one.cell, two.name) == (tf.nn.rnn_cell.LSTMCell, 'two')\n"
+        "assert given['x'].shape[1].value == 3 and given['__name__'] == 'three'\n",
+        {
+            "settings_1.py": _TF + "cell = tf.nn.rnn_cell.LSTMCell\n",
+            "settings_2.py": _TF + "x, name = tf.placeholder(tf.int32), __name__\n",
+            "settings_3.py": _TF + "x = tf.placeholder(tf.int32, [1, size])\n",
+        },
+    ),
     "a name of contrib that is gone": Idiom(
         "tf.contrib.image.rotate(tf.zeros([1, 2, 2, 1]), 0.1)\n", runs=False
     ),

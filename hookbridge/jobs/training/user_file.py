@@ -8,12 +8,17 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground.arguments import why_no_file, with_arguments
+
+
+class UserLoader(SourceFileLoader):
+    """Loads a file that belongs to no program that `hookbridge run` runs."""
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
@@ -29,7 +34,8 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
     folder, name = os.path.split(os.path.abspath(path))
     stem, extension = os.path.splitext(name)
     stem = module_name or stem
-    spec = importlib.util.spec_from_file_location(stem, path)
+    loader = UserLoader(stem, path)
+    spec = importlib.util.spec_from_file_location(stem, path, loader=loader)
     if extension != ".py" or spec is None or spec.loader is None:
         raise errors.InvalidArgumentError(
             f"Received the file {path!r}; expected a Python file, `NAME.py`."

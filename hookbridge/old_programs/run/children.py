@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge.ground import patching
-from hookbridge.old_programs.run import own_modules
+from hookbridge.old_programs.run import by_path, own_modules
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader
 from hookbridge.old_programs.run.own_program import Program
@@ -53,7 +53,9 @@ def start(launch: Launch, path: list[str]) -> None:
     """Prepares a child process for its parent's program, whose `sys.path` it gets."""
     sys.path[:] = path  # the same message sets it too, but only after this
     located = locate(launch)
-    _in_child["program"] = located, own_modules.read(launch, located)
+    program = own_modules.read(launch, located)
+    by_path.follow(program)
+    _in_child["program"] = located, program
     inherit(launch)
 
 

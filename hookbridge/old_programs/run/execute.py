@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec
 
 from hookbridge.old_programs.reading.notebooks import Notebook
 from hookbridge.old_programs.run import (
+    by_path,
     children,
     notebook_cells,
     own_modules,
@@ -35,6 +36,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
     if puts_folder:
         sys.path[0] = located.folder
     program = own_modules.read(launch, located)
+    by_path.follow(program)
     if program.notebook is not None:
         notebook_cells.check(program.notebook, located.argv0)
     if program.uses_tensorflow:
