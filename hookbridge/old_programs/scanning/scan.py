@@ -209,6 +209,11 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
     elif name in _CALLS:
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
+    yield from _scan_arguments(module, call, name)
+
+
+def _scan_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
+    """Arguments, and a method, that have another name or another value today."""
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
         what = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
