@@ -1,4 +1,4 @@
-"""Arguments whose values functions of Python and NumPy refuse today."""
+"""Arguments whose values functions of Python, NumPy and PyYAML refuse today."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ SAMPLING = "random.sample"
 READING = "numpy.fromstring"
 # `copy=False` forbids a copy since NumPy 2; it made one where it had to.
 MAKING = "numpy.array"
+# They need a loader since PyYAML 6; the functions here are those with the last default.
+LOADING = {"yaml.load": "yaml.full_load", "yaml.load_all": "yaml.full_load_all"}
 _OLD_MODE = re.compile("[rbt+]*U[rbtU+]*")
 _ITERATORS = frozenset({"filter", "map", "zip"})
 _VIEWS = frozenset({"items", "keys", "values"})
@@ -43,6 +45,9 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif function == READING and len(call.args) < 4 and not _argument(call, "sep"):
         yield call.func, READING.replace("fromstring", "frombuffer")
         yield call, "{}.copy()"
+    elif function in LOADING and len(call.args) == 1 and not call.keywords:
+        if not isinstance(call.args[0], ast.Starred):
+            yield call.func, LOADING[function]
     elif function == MAKING:
         copy = _argument(call, "copy")
         if copy is not None and ast.unparse(copy) == _FALSE:
