@@ -30,3 +30,9 @@ def __getattr__(name: str) -> Any:
     if any(source.partition(".")[0] == "tf_slim" for source in sources):
         mended_slim.mend()
     return getattr(namespace.root(), name)
+
+
+def __dir__() -> list[str]:
+    from hookbridge.old_programs.names import contrib_names
+
+    return sorted({*contrib_names.listed(""), *globals()})

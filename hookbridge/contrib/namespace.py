@@ -37,6 +37,11 @@ class Contrib(types.ModuleType):
         self.__dict__[name] = value
         return value
 
+    def __dir__(self) -> list[str]:
+        """The names that live: what a program finds that goes through the module."""
+        own = () if self._contrib_real is None else dir(self._contrib_real)
+        return sorted({*contrib_names.listed(self._contrib_path), *own, *self.__dict__})
+
 
 @functools.cache
 def root() -> Contrib:

@@ -277,6 +277,31 @@ IDIOMS: dict[str, Idiom] = {
         "tfe.Variable(1.0).value().name, Variable(1.0, name='of_v2').handle\n"
         "assert Variable is tfe.Variable is tf2.Variable\n"
     ),
+    "modules that a private module imports": Idiom(
+        "from tensorflow.python.ops.nn import array_ops as made, rnn_cell\n"
+        "from tensorflow.python.training.saver import context, np as arrays\n"
+        "made.zeros([1]), rnn_cell, context.context(), arrays.zeros(1)\n"
+    ),
+    "classes in files of slim": Idiom(
+        "from tensorflow.contrib.slim.python.slim.data import tfexample_decoder\n"
+        "from tensorflow.contrib.slim.python.slim.data.dataset import Dataset\n"
+        "tfexample_decoder.ItemHandlerCallback([], print)\n"
+        "tfexample_decoder.TFExampleDecoder({}, {}), Dataset(1, 2, 3, 4, {})\n"
+    ),
+    "names of contrib that are listed": Idiom(
+        "assert 'Normal' in dir(tf.contrib.distributions)\n"
+        "assert {'layers', 'slim'} <= set(dir(tf.contrib))\n"
+        "import inspect\nfrom tensorflow.contrib import rnn\n"
+        "cells = dict(inspect.getmembers(rnn, inspect.isclass))\n"
+        "assert issubclass(cells['GRUCell'], rnn.RNNCell)\n"
+    ),
+    "old calls in a file without TensorFlow": Idiom(
+        "import reads\nassert reads.flat('[[1], [2]]').shape == (2,)\n",
+        {
+            "reads.py": "import numpy as np\nimport yaml\ndef flat(text):\n"
+            "    return np.reshape(yaml.load(text), newshape=[-1])\n"
+        },
+    ),
     "a name of contrib that is gone": Idiom(
         "tf.contrib.image.rotate(tf.zeros([1, 2, 2, 1]), 0.1)\n", runs=False
     ),

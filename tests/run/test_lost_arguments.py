@@ -154,3 +154,11 @@ def test_the_way_out_is_told_where_no_value_can_be_given_back(tmp_path: Path) ->
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"hookbridge run: NumPy {np.__version__} takes no array")
     assert '`pip install "numpy<2.4"`' in last
+
+
+def test_yaml_loads_without_a_loader() -> None:
+    lost_arguments.bring_back()
+    yaml: Any = pytest.importorskip("yaml")
+    assert yaml.load("a: [1]") == {"a": [1]}
+    assert list(yaml.load_all("1\n---\n2")) == [1, 2]
+    assert yaml.load("a: !!x 1", Loader=yaml.BaseLoader) == {"a": "1"}

@@ -35,6 +35,13 @@ def names() -> dict[str, list[str]]:
     return listed
 
 
+def listed(path: str) -> list[str]:
+    """The names of an area, and the areas below it: what a program may list."""
+    inside = f"{path}." if path else ""
+    below = [area[len(inside) :] for area in names() if area.startswith(inside)]
+    return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
+
+
 def lives(name: str) -> bool:
     """Whether a name such as `tf.contrib.slim.conv2d` lives."""
     path = name.removeprefix("tf.contrib").lstrip(".")

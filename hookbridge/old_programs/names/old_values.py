@@ -1,4 +1,4 @@
-"""Arguments whose values functions of Python and NumPy refuse today."""
+"""Arguments whose values functions of Python, NumPy and PyYAML refuse today."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ SAMPLING = "random.sample"
 READING = "numpy.fromstring"
 # `copy=False` forbids a copy since NumPy 2; it made one where it had to.
 MAKING = "numpy.array"
+# They need a loader since PyYAML 6; the functions here are those with the last default.
+LOADING = {"yaml.load": "yaml.full_load", "yaml.load_all": "yaml.full_load_all"}
 _OLD_MODE = re.compile("[rbt+]*U[rbtU+]*")
 _ITERATORS = frozenset({"filter", "map", "zip"})
 _VIEWS = frozenset({"items", "keys", "values"})
@@ -39,18 +41,22 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
         yield from ((one, "list({})") for one in call.args[:1] if _is_no_sequence(one))
     elif function in WHOLE:
         yield from ((one, "int({})") for one in call.args if _is_float(one))
-    elif function == READING:
-        yield from _reading(call)
+    elif function == READING or function in LOADING:
+        yield from _reading(call, function)
     elif function == MAKING:
         copy = _argument(call, "copy")
         yield from ((one, "None") for one in (copy,) if one and _is_false(one))
 
 
-def _reading(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """What reads bytes today, if the call does; with a separator it reads text."""
-    if len(call.args) < 4 and not _argument(call, "sep"):
-        yield call.func, READING.replace("fromstring", "frombuffer")
-        yield call, "{}.copy()"
+def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
+    """What reads bytes or YAML today, if the call does; `fromstring` also reads text."""
+    if function == READING:
+        if len(call.args) < 4 and not _argument(call, "sep"):
+            yield call.func, READING.replace("fromstring", "frombuffer")
+            yield call, "{}.copy()"
+    elif len(call.args) == 1 and not call.keywords:
+        if not isinstance(call.args[0], ast.Starred):
+            yield call.func, LOADING[function]
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from hookbridge.old_programs.names import contrib_names
+
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
 _V1 = "tf.compat.v1"
@@ -35,13 +37,23 @@ def canonical(dotted: str) -> str:
 
 
 def _public_contrib(rest: str) -> str:
-    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`."""
+    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`.
+
+    A class of a file that is public itself stays in it: `slim.tfexample_decoder.Image`.
+    """
     package, _, inside = rest.partition(".python.")
     if ".nets." in inside:
         return f"{package}.nets.{inside.partition('.nets.')[2]}"
     parts = inside.split(".")
     classes = [number for number, part in enumerate(parts) if part[:1].isupper()]
-    return f"{package}.{'.'.join(parts[classes[0] :])}" if classes else rest
+    if not classes:
+        return rest
+    first = classes[0]
+    area = package.removeprefix("contrib.")
+    near = f"{area}.{parts[first - 1]}" if first else area
+    if parts[first] in contrib_names.names().get(near, ()):
+        return f"contrib.{near}.{'.'.join(parts[first:])}"
+    return f"{package}.{'.'.join(parts[first:])}"
 
 
 def as_v1(name: str) -> str:

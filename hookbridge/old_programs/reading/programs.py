@@ -229,7 +229,9 @@ class Programs:
         for one in all_imports(module.nodes):
             root, dot, _ = one.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if (is_inside or one.full in lost_names()) and self.is_unused(module, one.bound):
+            if (is_inside or one.full in lost_names()) and self.is_unused(
+                module, one.bound
+            ):
                 yield canonical(one.full)
 
 

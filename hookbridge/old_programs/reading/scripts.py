@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.modules import Module
 
@@ -37,9 +38,30 @@ def runs_statements(module: Module) -> bool:
         last = statement.end_lineno or statement.lineno
         if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
             return True
+        if any(_is_own(call, module) for call in _calls(statement)):
+            return True
         if name := _called(statement):
             is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
             imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
             if imported_one.startswith("tensorflow") and not is_setting:
                 return True
     return False
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls of a statement, without those inside of functions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _calls(child)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+def _is_own(call: ast.Call, module: Module) -> bool:
+    """Whether a function or a class of the program is called."""
+    name = ast.unparse(call.func)
+    first = name.partition(".")[0]
+    if any(getattr(one, "name", "") == first for one in module.tree.body):
+        return True
+    whole = f"{module.names.bound.get(first, '')}{name[len(first) :]}."
+    return any(whole.startswith(f"{place}.") for place in module.names.own)

@@ -6,6 +6,7 @@ AutoGraph runs these functions as they are: a function that it converts may impo
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,11 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 def _not_converted(method: _Method) -> _Method:
     return cast(_Method, tf.autograph.experimental.do_not_convert(method))
+
+
+def _is_private(dotted: str) -> bool:
+    """Whether a name is below `tensorflow.python`."""
+    return dotted.startswith(f"{PYTHON}.")
 
 
 class Answers:
@@ -62,7 +68,7 @@ class Answers:
         try:
             value = self._checked(getattr(module, name), f"{dotted}.{name}")
             if dotted.startswith(PYTHON) and inspect.ismodule(value):
-                return views.find(self._targets_tf1, f"{dotted}.{name}")
+                return self._private_module(value)
             return value
         except AttributeError as missing:
             try:
@@ -74,9 +80,14 @@ class Answers:
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
 
+    def _private_module(self, module: types.ModuleType) -> Any:
+        """A module that another one has, maybe only because it imports it."""
+        place = module.__name__
+        return views.find(self._targets_tf1, place) if _is_private(place) else module
+
     def _is_lost(self, dotted: str) -> bool:
         """Whether a private name that is not there raises when it is used."""
-        return not self._is_strict and dotted.startswith(f"{PYTHON}.")
+        return not self._is_strict and _is_private(dotted)
 
     def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):

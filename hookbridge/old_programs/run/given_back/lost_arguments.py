@@ -1,4 +1,4 @@
-"""Arguments that functions of Python and NumPy have lost or refuse, and take again."""
+"""Arguments that functions of Python and libraries lost or refuse, and take again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
@@ -29,9 +30,10 @@ _NO_NUMBER = (
 def bring_back() -> None:
     """Makes the functions take their old arguments too; the others they take as ever.
 
-    The modules of Python and NumPy stay changed until the process ends.
+    The modules of Python, NumPy and PyYAML stay changed until the process ends.
     """
-    for name, function, taking in (*_with_lost_names(), *_with_old_values()):
+    found = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
+    for name, function, taking in found:
         module, _, last = name.rpartition(".")
         methods = {last: functools.wraps(function)(taking)}
         InstanceMethods(importlib.import_module(module), methods).install()
@@ -74,6 +76,13 @@ def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
         for name in names:
             function = _find(name)
             yield name, function, make(function)
+
+
+def _without_a_loader() -> Iterator[tuple[str, _Function, _Function]]:
+    if is_installed("yaml"):
+        for name, today in old_values.LOADING.items():
+            function = _find(name)
+            yield name, function, _loading(function, _find(today))
 
 
 def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
@@ -124,6 +133,15 @@ def _reading(function: _Function) -> _Function:
             return function(string, dtype, count, sep=sep, **more)
         data = string.encode("latin-1") if isinstance(string, str) else string
         return np.frombuffer(data, dtype, count).copy()
+
+    return taking
+
+
+def _loading(function: _Function, today: _Function) -> _Function:
+    """The function of a stream and a loader, which does without a loader."""
+
+    def taking(stream: Any, *loader: Any, **named: Any) -> Any:
+        return function(stream, *loader, **named) if loader or named else today(stream)
 
     return taking
 
