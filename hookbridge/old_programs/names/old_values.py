@@ -49,14 +49,13 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """What reads bytes or YAML today, if the call does; `fromstring` also reads text."""
+    """What reads bytes or YAML today, if the call reads them."""
     if function == READING:
         if len(call.args) < 4 and not _argument(call, "sep"):
             yield call.func, READING.replace("fromstring", "frombuffer")
             yield call, "{}.copy()"
-    elif len(call.args) == 1 and not call.keywords:
-        if not isinstance(call.args[0], ast.Starred):
-            yield call.func, LOADING[function]
+    elif len(call.args) == 1 and not (call.keywords or _is_starred(call.args[0])):
+        yield call.func, LOADING[function]
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
@@ -78,6 +77,10 @@ def mode_of_today(mode: str) -> str:
 
 def _argument(call: ast.Call, name: str) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
 
 
 def _is_false(node: ast.expr) -> bool:
