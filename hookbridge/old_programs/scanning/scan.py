@@ -163,9 +163,8 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """What the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
-    if place.is_run and meaning.switch is None:
-        needs = meaning.needs_v1 or meaning.old
-        yield from _switch(module, "V1_BEHAVIOUR", needs, _V1_WAY)
+    if place.is_run:
+        yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
     if place.is_main and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
