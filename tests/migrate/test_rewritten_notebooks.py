@@ -197,7 +197,8 @@ def test_what_cannot_be_done_is_said_and_no_success(
             assert f"{path}: {said}" in done.out
     assert sources(path)[:3] == [NEW_IMPORTS, "print 'x'", NEW]
     assert diagnosis.diagnose([path], "2.21").left == 3
-    assert not diagnosis.diagnose([path], "2.21").absent
+    # `%matplotlib inline` needs that package, and nothing else is imported in vain.
+    assert set(diagnosis.diagnose([path], "2.21").absent) <= {"matplotlib"}
     in_r = {"cells": [], "metadata": {"language_info": {"name": "R"}}}
     path.write_text(json.dumps(in_r))
     (bad,) = file_rewrites.rewrite_files([path])

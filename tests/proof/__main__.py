@@ -39,6 +39,8 @@ from hookbridge.insight.reference.comparison import Comparison, compare  # noqa:
 
 THROUGH = ("-m", "hookbridge", "run")
 STEPS = 10  # that are recorded and compared
+# A file of tests that cannot be read is one failure.
+_ADDED = "-q -p no:cacheprovider --continue-on-collection-errors"
 ROUNDING = 1e-5  # how far losses that a program writes may differ, as a part of it
 RECORDED = ("-m", "hookbridge", "record", f"--steps={STEPS}", "--then_stop")
 
@@ -169,7 +171,7 @@ def of_tests(
     report.unlink(missing_ok=True)
     more = ("--keras=2",) if through else ()
     # Not as arguments: tests may parse them as flags of their own.
-    options = {"PYTEST_ADDOPTS": f"-q -p no:cacheprovider --junitxml={report}"}
+    options = {"PYTEST_ADDOPTS": f"{_ADDED} --junitxml={report}"}
     subprocess.run(
         [python, *through, *more, "-m", "pytest", *base.tests],
         cwd=copy,

@@ -34,14 +34,11 @@ MEMBERS = RECORDED.with_name("contrib_members_1_15.json")
 # Class -> the members that it lacks today, and why.
 LACKING: dict[str, str | None] = {
     "data.Optional": "none_from_structure value_structure",  # renamed by TensorFlow
-    "distribute.OneDeviceStrategy": "experimental_run_v2",  # the same
     # Functions that make TensorFlow's own.
     "distribute.CollectiveAllReduceStrategy": None,
     "distribute.MirroredStrategy": None,
     "distribute.ParameterServerStrategy": None,
-    "distribute.TPUStrategy": (
-        "experimental_make_numpy_dataset experimental_run_v2 steps_per_run"
-    ),
+    "distribute.TPUStrategy": "experimental_make_numpy_dataset steps_per_run",
     # A function: towers take the optimizer itself.
     "estimator.TowerOptimizer": None,
     # TensorFlow has the message no more.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from launching import launch
 
-from hookbridge.old_programs.run import lost_arguments, lost_methods
+from hookbridge.old_programs.run.given_back import lost_arguments, lost_methods
 
 _NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
 

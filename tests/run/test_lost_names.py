@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import os
 import subprocess
 import sys
 import warnings
@@ -19,7 +20,11 @@ from launching import launch
 from hookbridge.cli import main
 from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.old_programs.names import lost_in_libraries
-from hookbridge.old_programs.run import lost_methods, lost_names, lost_pictures
+from hookbridge.old_programs.run.given_back import (
+    lost_methods,
+    lost_names,
+    lost_pictures,
+)
 from hookbridge.old_programs.scanning.scan import scan
 
 
@@ -205,6 +210,29 @@ def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
         "2.0",
         "4",
     ], done.stderr
+
+
+def test_modules_that_python_lost_are_told_left_out_or_renamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "main.py"
+    program.write_text(
+        "import dummy_threading, imp, macpath, os\n"
+        "import tensorflow as tf\n"
+        "print(imp.reload(os).name)\n"
+        "tf.placeholder(tf.float32)\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.stdout.split() == [os.name], done.stderr
+    assert main(["doctor", str(program)]) == 0
+    assert main(["migrate", "rewrite", str(program), f"--to={tmp_path / 'new'}"]) == 0
+    written = (tmp_path / "new" / "main.py").read_text().splitlines()
+    assert written[:2] == ["import os", "import importlib"]
+    assert "print(importlib.reload(os).name)" in written
+    program.write_text("import macpath\nprint(macpath.join('a', 'b'))\n")
+    capsys.readouterr()
+    assert main(["doctor", str(program)]) == 1
+    assert "`posixpath`" in capsys.readouterr().out
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:

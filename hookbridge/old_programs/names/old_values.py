@@ -23,7 +23,6 @@ LOADING = {"yaml.load": "yaml.full_load", "yaml.load_all": "yaml.full_load_all"}
 _OLD_MODE = re.compile("[rbt+]*U[rbtU+]*")
 _ITERATORS = frozenset({"filter", "map", "zip"})
 _VIEWS = frozenset({"items", "keys", "values"})
-_FALSE = "False"
 
 
 def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
@@ -38,20 +37,25 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """
     if (mode := old_mode(call)) is not None:
         yield mode, repr(mode_of_today(str(mode.value)))
-    elif function in STACKING or function == SAMPLING:
+    elif function in (*STACKING, SAMPLING):
         yield from ((one, "list({})") for one in call.args[:1] if _is_no_sequence(one))
     elif function in WHOLE:
         yield from ((one, "int({})") for one in call.args if _is_float(one))
-    elif function == READING and len(call.args) < 4 and not _argument(call, "sep"):
-        yield call.func, READING.replace("fromstring", "frombuffer")
-        yield call, "{}.copy()"
-    elif function in LOADING and len(call.args) == 1 and not call.keywords:
-        if not isinstance(call.args[0], ast.Starred):
-            yield call.func, LOADING[function]
+    elif function == READING or function in LOADING:
+        yield from _reading(call, function)
     elif function == MAKING:
         copy = _argument(call, "copy")
-        if copy is not None and ast.unparse(copy) == _FALSE:
-            yield copy, "None"
+        yield from ((one, "None") for one in (copy,) if one and _is_false(one))
+
+
+def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
+    """What reads bytes or YAML today, if the call reads them."""
+    if function == READING:
+        if len(call.args) < 4 and not _argument(call, "sep"):
+            yield call.func, READING.replace("fromstring", "frombuffer")
+            yield call, "{}.copy()"
+    elif len(call.args) == 1 and not (call.keywords or _is_starred(call.args[0])):
+        yield call.func, LOADING[function]
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
@@ -73,6 +77,14 @@ def mode_of_today(mode: str) -> str:
 
 def _argument(call: ast.Call, name: str) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _is_no_sequence(node: ast.expr) -> bool:

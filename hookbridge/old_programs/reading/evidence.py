@@ -32,7 +32,8 @@ _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
 # What the author of a file that means TensorFlow 2 writes; rewrites write it, too.
 _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
-_SWITCHES = (".disable_v2_behavior", ".disable_eager_execution")
+EAGER_ALONE = ".disable_eager_execution"
+_SWITCHES = (".disable_v2_behavior", EAGER_ALONE)
 _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from hookbridge.old_programs.reading.evidence import Evidence, Use
+from hookbridge.old_programs.reading.evidence import EAGER_ALONE, Evidence, Use
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,17 @@ class Meaning(Evidence):
     def v1(self) -> Use | None:
         """Why the v1 behaviour has to be switched on; None if it has not."""
         return self.old or (None if self.switch else self.needs_v1)
+
+    @property
+    def lacks_switch(self) -> Use | None:
+        """What needs a call that switches v1 behaviour on, and that it does not have.
+
+        Under `run` a program of TensorFlow 1 gets the whole of it, even if the program
+        only ends eager execution.
+        """
+        if self.switch is None:
+            return self.needs_v1 or self.old
+        return self.old if self.switch.name.endswith(EAGER_ALONE) else None
 
     def targets_tf1(self, file: Evidence) -> bool:
         """Whether `import tensorflow` in a file of the program means TensorFlow 1."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hookbridge import errors
-from hookbridge.old_programs.names.lost_in_libraries import roots
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
 from hookbridge.old_programs.reading.import_statements import all_imports, canonical
 from hookbridge.old_programs.reading.imported_files import (
     folders_above,
@@ -228,8 +228,10 @@ class Programs:
             yield from map(canonical, module.unused_stars - taken)
         for one in all_imports(module.nodes):
             root, dot, _ = one.full.partition(".")
-            is_followed = dot and (root == "tensorflow" or root in roots())
-            if is_followed and self.is_unused(module, one.bound):
+            is_inside = dot and (root == "tensorflow" or root in roots())
+            if (is_inside or one.full in lost_names()) and self.is_unused(
+                module, one.bound
+            ):
                 yield canonical(one.full)
 
 

@@ -3,9 +3,8 @@
 Reading order: `located` (what to run), `world` (which TensorFlow the program gets),
 `own_program` (its files and its world), `own_modules`, `by_path`, `statements`,
 `absent`, `answers`, `stars` and `views` (what an import means in its files),
-`converted` (the same in functions of AutoGraph), `lost_names`, `lost_methods`,
-`lost_arguments` and `lost_pictures` (what libraries lost), `old_meanings` (what calls
-meant), then `execute`, `tracebacks`, `children` and `spawned` (how it runs),
-`notebook_cells`, `ipython` and `live_notebook` (notebooks). The room `joining` adds
-guests from a file to the program's trainings.
+`converted` (the same in functions of AutoGraph), then `execute`, `tracebacks`,
+`children` and `spawned` (how it runs), `notebook_cells`, `ipython` and `live_notebook`
+(notebooks). The room `given_back` has what is gone and a program finds again, the room
+`joining` adds guests from a file to the program's trainings.
 """

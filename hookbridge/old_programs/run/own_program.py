@@ -73,7 +73,7 @@ class Program:
     def _bring_back(self, module: Module | Unread) -> None:
         """Gives libraries back what a file uses that is loaded late."""
         if self.entered and isinstance(module, Module) and module.evidence.lost:
-            from hookbridge.old_programs.run import lost_names
+            from hookbridge.old_programs.run.given_back import lost_names
 
             lost_names.bring_back(module.evidence.lost)
 

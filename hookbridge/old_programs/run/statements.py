@@ -26,7 +26,8 @@ from hookbridge.old_programs.names.renamed_arguments import (
 )
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.run import absent, lost_methods
+from hookbridge.old_programs.run import absent
+from hookbridge.old_programs.run.given_back import lost_methods
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)

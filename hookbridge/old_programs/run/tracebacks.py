@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 
 from hookbridge import contrib
-from hookbridge.old_programs.run import lost_arguments
+from hookbridge.old_programs.run.given_back import lost_arguments
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _CONTRIB = os.path.dirname(os.path.abspath(contrib.__file__))

@@ -97,7 +97,11 @@ def enter(world: World) -> None:
     import tensorflow as tf
 
     from hookbridge import estimator
-    from hookbridge.old_programs.run import lost_arguments, lost_names, old_meanings
+    from hookbridge.old_programs.run.given_back import (
+        lost_arguments,
+        lost_names,
+        old_meanings,
+    )
 
     _end_coordinators_with_threads()
     if world.v1:

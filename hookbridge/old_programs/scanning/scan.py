@@ -163,9 +163,8 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """What the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
-    if place.is_run and meaning.switch is None:
-        needs = meaning.needs_v1 or meaning.old
-        yield from _switch(module, "V1_BEHAVIOUR", needs, _V1_WAY)
+    if place.is_run:
+        yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
     if place.is_main and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
@@ -209,6 +208,11 @@ def _scan_call(module: Module, place: Place, call: ast.Call) -> Iterator[Finding
     elif name in _CALLS:
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
+    yield from _scan_arguments(module, call, name)
+
+
+def _scan_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
+    """Arguments, and a method, that have another name or another value today."""
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
         what = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")

@@ -68,7 +68,7 @@ def _rewritten(place: Place, module: Module) -> Place:
     changed = replace(
         meaning,
         keras2=meaning.keras2 or keras2,
-        switch=meaning.switch or now.switch,
+        switch=now.switch or meaning.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
     )
     return replace(place, of_main=changed)

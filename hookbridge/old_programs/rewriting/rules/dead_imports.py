@@ -32,17 +32,12 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if one.full in context.place.unused_lost:
         return []
     become = _resolution(written, context)
-    if become is None:
-        return None
-    if _may_fail(one, become, context):
+    if become is None or _may_fail(one, become, context):
         return None
     if written in context.place.unused and not become.living:
         return []
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        if _is_lost_module(written):
-            return [f"import {become.living}"]
-        # `import tensorflow.contrib.slim` binds `tensorflow`; uses are renamed.
-        return ["import tensorflow"] if one.bound == "tensorflow" else None
+        return _plain_lines(one, become)
     if become.living == written:
         return None
     is_carried = become.living.startswith(_CARRIED)
@@ -53,9 +48,13 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     return _lines(one, become.living, context) if is_carried else None
 
 
-def _is_lost_module(name: str) -> bool:
-    """Whether Python has lost a whole module; uses of its names are renamed."""
-    return "." not in name and lost_part(name) == name
+def _plain_lines(one: Import, become: Resolution) -> list[str] | None:
+    """What replaces `import a.b`, whose uses are renamed."""
+    if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
+        return ["import tensorflow"]
+    is_module = "." not in one.full and lost_part(one.full) == one.full
+    # Python has lost a whole module.
+    return [f"import {become.living}"] if is_module and become.living else None
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -115,17 +114,25 @@ def prepare(context: Context) -> None:
         if lines is None:
             if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
                 context.kept.add(one.bound)
-        elif _is_lost_module(one.full) and one.alias.asname is None:
-            bound.pop(one.bound, None)
-            bound[lines[0].partition(" ")[2]] = lines[0].partition(" ")[2]
-        elif lines and lines != [f"import {one.bound}"]:
-            context.kept.add(one.bound)
-            meant = context.meant(full)
-            new = context.resolve(meant)
-            if one.bound in bound:
-                bound[one.bound] = meant if new is None else new.living
         elif not lines:
             bound.pop(one.bound, None)
+        elif lines != [f"import {one.bound}"]:
+            _keep(one, lines, context)
+
+
+def _keep(one: Import, lines: list[str], context: Context) -> None:
+    """Notes what a name means once its import is replaced by some lines."""
+    bound = context.imports.bound
+    meant = context.meant(canonical(one.full))
+    new = context.resolve(meant)
+    if isinstance(one.node, ast.Import) and one.alias.asname is None:
+        module = lines[0].removeprefix("import ")
+        bound.pop(one.bound, None)
+        bound[module] = module
+        return
+    context.kept.add(one.bound)
+    if one.bound in bound:
+        bound[one.bound] = meant if new is None else new.living
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:

@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 HELPER = "__hookbridge_method__"
-_HERE = "hookbridge.old_programs.run.lost_methods"
+_HERE = "hookbridge.old_programs.run.given_back.lost_methods"
 
 
 def _tostring(self: Any, *order: Any, **named: Any) -> bytes:

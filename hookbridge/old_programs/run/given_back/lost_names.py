@@ -18,7 +18,7 @@ from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.old_programs.names.lost_in_libraries import LostName, lost_names
-from hookbridge.old_programs.run import lost_methods, lost_pictures
+from hookbridge.old_programs.run.given_back import lost_methods, lost_pictures
 
 
 class ArgSpec(NamedTuple):
@@ -142,25 +142,28 @@ def bring_back(used: Collection[str]) -> None:
     always = {name for name, row in lost_names().items() if _is_for_all(name, row)}
     for name in sorted({*always, *used} - lost_methods.OURS.keys()):
         row = lost_names()[name]
-        if row.library != "Python" and not is_installed(name.partition(".")[0]):
-            continue
-        if "." not in name:
-            if row.living or row.is_given_back:
-                _module(name)  # for its import; its names have rows of their own
-            continue
-        if _has(name):
-            continue  # this release of the library, maybe an older one, still has it
-        if name in _OURS:
-            ours = _OURS[name]
-            _give(name, ours() if ours is sctypes else ours)
-        elif row.is_method:
-            _give(name, _forwarding(row.living.rpartition(".")[2]))
-        elif row.living:
-            root = row.living.partition(".")[0]
-            if hasattr(builtins, root) or is_installed(root):
-                _give(name, _value(_name_of_today(row.living)))
+        if row.library == "Python" or is_installed(name.partition(".")[0]):
+            _bring_back(name, row)
     for again, kind in (("bool", bool), ("long", int)):  # NumPy 2 has them again
         _give(f"numpy.{again}", kind)
+
+
+def _bring_back(name: str, row: LostName) -> None:
+    """Gives one name back, unless this release of its library still has it."""
+    if "." not in name:
+        if row.living or row.is_given_back:
+            _module(name)  # for its import; its names have rows of their own
+    elif _has(name):
+        return
+    elif name in _OURS:
+        ours = _OURS[name]
+        _give(name, ours() if ours is sctypes else ours)
+    elif row.is_method and row.living:
+        _give(name, _forwarding(row.living.rpartition(".")[2]))
+    elif row.living:
+        root = row.living.partition(".")[0]
+        if hasattr(builtins, root) or is_installed(root):
+            _give(name, _value(_name_of_today(row.living)))
 
 
 def _forwarding(method: str) -> Any:
