@@ -42,7 +42,9 @@ OF_PYTHON_OF_NO_USE = re.compile(
     r"sqlite3\.(Cache|Statement)|sys\.callstats|.*\.softspace|"
     r"textwrap\.TextWrapper\.\w+|unicodedata\.ucnhash_CAPI|wave\.openfp|"
     r"xml\.etree\.ElementTree\.XMLParser\.doctype|zipimport\.zipimporter\.\w+|"
-    r"configparser\.LegacyInterpolation"
+    r"configparser\.LegacyInterpolation|"
+    # Modules of which own files have the name more often.
+    "parser|symbol|formatter|chunk|crypt|uu|binhex|mailcap|nis|spwd|ossaudiodev"
 )
 # Arguments that were open (`**kwargs`), or that only had other names by place.
 _OPEN = {"args", "kwargs", "kwarg", "style", "x", "y"}

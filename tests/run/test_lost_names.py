@@ -9,6 +9,7 @@ import io
 import os
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -169,12 +170,18 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
     assert "OK" in ended.stderr
 
 
-def test_the_pixels_of_a_canvas_come_back() -> None:
+def test_the_pixels_and_the_title_of_a_canvas_come_back() -> None:
     class Canvas:
         def buffer_rgba(self) -> np.ndarray[Any, Any]:
             return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
 
     assert lost_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+    said: list[str] = []
+    window = types.SimpleNamespace(set_window_title=said.append)
+    for manager in (None, window):
+        canvas = types.SimpleNamespace(manager=manager)
+        lost_pictures.set_window_title(canvas, "a")
+    assert said == ["a"]
 
 
 def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def has_subset(self: Any, subset: Any, dictionary: Any, msg: Any = None) -> None
     self.assertEqual(dictionary, {**dictionary, **subset}, msg)
 
 
+_CANVAS = "matplotlib.backends.backend_agg.FigureCanvasAgg"
 _OURS: dict[str, Any] = {
     "inspect.getargspec": getargspec,
     "numpy.NINF": -float("inf"),
@@ -119,9 +120,8 @@ _OURS: dict[str, Any] = {
     "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
     "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
-    "matplotlib.backends.backend_agg.FigureCanvasAgg.tostring_rgb": (
-        lost_pictures.tostring_rgb
-    ),
+    f"{_CANVAS}.set_window_title": lost_pictures.set_window_title,
+    f"{_CANVAS}.tostring_rgb": lost_pictures.tostring_rgb,
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,

@@ -90,3 +90,9 @@ def tostring_rgb(self: Any) -> bytes:
     """`FigureCanvasAgg.tostring_rgb`, lost in Matplotlib 3.10: red, green and blue."""
     pixels: bytes = np.asarray(self.buffer_rgba())[..., :3].tobytes()
     return pixels
+
+
+def set_window_title(self: Any, title: str) -> None:
+    """`FigureCanvasAgg.set_window_title`, lost in Matplotlib 3.6."""
+    if self.manager is not None:
+        self.manager.set_window_title(title)
