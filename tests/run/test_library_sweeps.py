@@ -6,6 +6,7 @@ The records are of Python 3.7 and NumPy 1.18, with which TensorFlow 1.15 ran.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
 import re
@@ -36,10 +37,10 @@ OF_NO_USE = re.compile(
 OF_PYTHON_OF_NO_USE = re.compile(
     r"array\.ArrayType\..*|binascii\..*_hqx|.*[cC]oroutine.*|.*\.lgettext|"
     r".*\.l\w*gettext|gettext\..*(codeset|charset)|dis\.hasnargs|"
-    r"email\.(generator|mime)|xml\.sax|enum\..*|gzip\.GzipFile\.filename|"
+    r"enum\..*|gzip\.GzipFile\.filename|"
     r"inspect\.(Signature\.from_\w+|k|v|mod_dict)|locale\.resetlocale|"
     r"pkgutil\.Imp(Importer|Loader)|platform\.popen|plistlib\.Data|"
-    r"sqlite3\.(Cache|Statement)|sys\.callstats|.*\.softspace|"
+    r"sqlite3\.(Cache|Statement|version(_info)?)|sys\.callstats|.*\.softspace|"
     r"textwrap\.TextWrapper\.\w+|unicodedata\.ucnhash_CAPI|wave\.openfp|"
     r"xml\.etree\.ElementTree\.XMLParser\.doctype|zipimport\.zipimporter\.\w+|"
     r"configparser\.LegacyInterpolation|"
@@ -87,6 +88,13 @@ def test_every_name_that_python_has_lost_is_told() -> None:
     assert not [name for name in untold if not OF_PYTHON_OF_NO_USE.fullmatch(name)]
 
 
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # it would be in a module that is no package
+        return False
+
+
 def _lost_of_python() -> Iterator[str]:
     for module, names in PYTHON.items():
         try:
@@ -96,7 +104,8 @@ def _lost_of_python() -> Iterator[str]:
             continue
         for name, methods in names.items():
             if not hasattr(found, name):
-                yield f"{module}.{name}"
+                if not _is_module(f"{module}.{name}"):
+                    yield f"{module}.{name}"
                 continue
             owner = getattr(found, name)
             yield from (
