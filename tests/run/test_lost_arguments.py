@@ -141,6 +141,21 @@ def test_a_program_finds_them_in_every_file(tmp_path: Path) -> None:
     assert "lost_methods" not in done.stderr
 
 
+def test_a_shape_takes_whole_floats(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np\nimport tensorflow as tf\n"
+        "x = tf.placeholder(tf.float32, [None, 8 / 2])\n"
+        "w = tf.get_variable('w', (np.sqrt(16), 2))\n"
+        "print(x.shape.as_list(), w.shape.as_list(), tf.Dimension(3.0).value)\n"
+        "print(tf.matmul(x, w).shape.as_list(), tf.keras.Input([3.0]).shape[1].value)\n"
+        "tf.placeholder(tf.float32, [2.5])\n"
+    )
+    done = launch(str(program), cwd=tmp_path)
+    assert done.stdout.splitlines() == ["[None, 4] [4, 2] 3", "[None, 2] 3"]
+    assert "TypeError" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.skipif(not _NO_SCALARS, reason="this NumPy takes such arrays for numbers")
 def test_the_way_out_is_told_where_no_value_can_be_given_back(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

@@ -12,6 +12,15 @@ STACKING = tuple(
 )
 # They take whole numbers; they took a float that is one.
 WHOLE = ("random.randint", "random.randrange")
+# Function of TensorFlow -> the place of its shape, whose sizes are whole numbers; a
+# float that is one was taken, too.
+SHAPED = {
+    "FixedLenFeature": 0,
+    "TensorShape": 0,
+    "get_variable": 1,
+    "placeholder": 1,
+    "sparse_placeholder": 1,
+}
 # They take a sequence; a set was one.
 SAMPLING = "random.sample"
 # Without `sep` it read bytes, which `frombuffer` does; that shares them with its array.
@@ -41,11 +50,25 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
         yield from ((one, "list({})") for one in call.args[:1] if _is_no_sequence(one))
     elif function in WHOLE:
         yield from ((one, "int({})") for one in call.args if _is_float(one))
+    elif function.startswith("tf."):
+        yield from (
+            (one, "int({})") for one in _sizes(call, function) if _is_float(one)
+        )
     elif function == READING or function in LOADING:
         yield from _reading(call, function)
     elif function == MAKING:
         copy = _argument(call, "copy")
         yield from ((one, "None") for one in (copy,) if one and _is_false(one))
+
+
+def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
+    """The sizes in the shape of a call, if they stand there one by one."""
+    place = SHAPED.get(function.rpartition(".")[2])
+    if place is None:
+        return []
+    shapes = (*call.args[place : place + 1], _argument(call, "shape"))
+    found = (one.elts for one in shapes if isinstance(one, ast.List | ast.Tuple))
+    return [size for sizes in found for size in sizes]
 
 
 def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:

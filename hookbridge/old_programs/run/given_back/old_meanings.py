@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from hookbridge.ground import compat, patching
 
 # The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
@@ -18,12 +20,16 @@ def bring_back() -> None:
       `TPUEstimator` pass it for `--use_tpu=False`.
     - A `SummarySaverHook` without a place writes nothing, as before 2.22.
     - `experimental_run_v2` of a strategy is `run`.
+    - A shape may have a float that is whole, such as `[None, 784 / 2]`.
     """
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver
     init = _without_a_tpu(resolver.__init__)
     patching.InstanceMethods(resolver, {"__init__": init}).install()
+    dimension = tf.compat.v1.Dimension
+    init = _of_whole_floats(dimension.__init__)
+    patching.InstanceMethods(dimension, {"__init__": init}).install()
     for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
         methods = {"experimental_run_v2": strategy.run}
         patching.InstanceMethods(strategy, methods).install()
@@ -39,6 +45,17 @@ def _without_a_tpu(plain: Any) -> Any:
     @functools.wraps(plain)
     def init(self: Any, tpu: Any = None, *others: Any, **named: Any) -> None:
         plain(self, "local" if tpu == "" else tpu, *others, **named)
+
+    return init
+
+
+def _of_whole_floats(plain: Any) -> Any:
+    """The constructor that takes 3.0 for 3."""
+
+    @functools.wraps(plain)
+    def init(self: Any, value: Any) -> None:
+        is_whole = isinstance(value, float | np.floating) and value.is_integer()
+        plain(self, int(value) if is_whole else value)
 
     return init
 
