@@ -28,16 +28,22 @@ def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
 def _itemset(self: Any, *args: Any) -> None:
     """`array.itemset(value)`, `(index, value)` or `(row, column, value)`."""
     *index, value = args
-    if not index:
-        self.fill(value)
+    plain = self.view(np.ndarray)  # whatever a class below, or a mask, makes of it
+    if not index and self.size == 1:
+        plain.fill(value)
+    elif not index:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
     elif len(index) == 1 and not isinstance(index[0], tuple):
-        self.flat[index[0]] = value
+        plain.flat[index[0]] = value
     else:
-        self[index[0] if len(index) == 1 else tuple(index)] = value
+        plain[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, *axis: Any, **named: Any) -> Any:
-    return np.ptp(self, *axis, **named)
+def _ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
+    highest = np.maximum.reduce(self, axis, None, out, keepdims)
+    lowest = np.minimum.reduce(self, axis, None, None, keepdims)
+    return np.subtract(highest, lowest, out)
 
 
 def _newbyteorder(self: Any, new_order: str = "S") -> Any:
@@ -74,11 +80,23 @@ def method(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        for full, ours in OURS.items():
-            kind, _, last = full.rpartition(".")
-            if last == name and isinstance(owner, pkgutil.resolve_name(kind)):
-                return functools.partial(ours, owner)
+        if isinstance(owner, super):
+            owner = owner.__self__
+        if isinstance(owner, type) and (ours := _ours(owner, name)):
+            return ours
+        if ours := _ours(type(owner), name):
+            return functools.partial(ours, owner)
         raise
+
+
+@functools.cache
+def _ours(kind: type, name: str) -> Callable[..., Any] | None:
+    """What does the same as a method that a type has lost, or a type above it."""
+    for full, ours in OURS.items():
+        above, _, last = full.rpartition(".")
+        if last == name and issubclass(kind, pkgutil.resolve_name(above)):
+            return ours
+    return None
 
 
 def may_be_in(source: bytes) -> bool:
