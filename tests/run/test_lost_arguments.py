@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 from launching import launch
 
-from hookbridge.old_programs.run.given_back import lost_arguments, lost_methods
+from hookbridge.old_programs.run.given_back import (
+    lost_arguments,
+    lost_methods,
+    lost_names,
+)
 
 _NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
 
@@ -96,6 +100,12 @@ def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
     assert numpy.random.permutation(rows).tolist() == rows[::-1]
     with pytest.raises(ValueError, match="inhomogeneous"):
         numpy.asanyarray(rows, numpy.float32)
+
+
+def test_cast_makes_arrays_of_a_kind() -> None:
+    cast = lost_names.Cast()
+    assert cast["uint8"]([1.5, 2.5]).tolist() == [1, 2]
+    assert cast[np.float32](3).dtype == np.float32
 
 
 def test_random_takes_what_it_took() -> None:

@@ -28,6 +28,11 @@ OTHERS: dict[str, str] = table("names")["private"]
 MOVED: dict[str, str] = table("names")["moved private modules"]
 # Modules of Keras 1.15 -> those of Keras 2 that have their names today.
 _MOVED_IN_KERAS: dict[str, list[str]] = table("names")["moved modules of keras"]
+_OF_KERAS = {
+    f"tf.{module}"
+    for module in table("public-1.15")["tf"]
+    if module.startswith("keras.") and module != "keras.backend"
+}
 _OURS = f"{ESTIMATOR}.python"
 _OF_ESTIMATOR = ".python.estimator."
 
@@ -72,7 +77,8 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
         near = [p for p in places if place.startswith(p) and p != "tf."]
         # A module that is public itself has no names under another one.
         is_public = place.removeprefix("tf.") in modules
-        others = [p for p in places if p.startswith("tf.keras.") and not is_public]
+        # Nor has any other module a function of `backend`, which takes a tensor.
+        others = [] if is_public else [p for p in places if p in _OF_KERAS]
         if not near and not others:
             if _is_lost_in_keras(name, target):
                 return Resolution("PRIVATE_GONE", hint="code of your own")

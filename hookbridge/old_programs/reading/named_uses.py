@@ -41,9 +41,8 @@ def uses(
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
-            elif lost := lost_methods(node.attr):
-                if not _is_own(node.attr, nodes):
-                    yield from ((node, name) for name in _of_imported(lost, nodes))
+            elif (lost := lost_methods(node.attr)) and not is_own(node.attr, nodes):
+                yield from ((node, name) for name in _of_imported(lost, nodes))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
                 yield node, canonical(module)
@@ -61,13 +60,17 @@ def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
     return [name for name in found if _has(lost_names()[name].seen_with, nodes)]
 
 
-def _is_own(name: str, nodes: Sequence[ast.AST]) -> bool:
+def is_own(name: str, nodes: Sequence[ast.AST]) -> bool:
     """Whether a class of the module has a method, or an object a field, of a name."""
     return any(
-        isinstance(getattr(node, "ctx", None), ast.Store)
-        and name in (getattr(node, "attr", ""), getattr(node, "id", ""))
-        or isinstance(node, ast.ClassDef)
-        and any(getattr(one, "name", "") == name for one in node.body)
+        (
+            isinstance(getattr(node, "ctx", None), ast.Store)
+            and name in (getattr(node, "attr", ""), getattr(node, "id", ""))
+        )
+        or (
+            isinstance(node, ast.ClassDef)
+            and any(getattr(one, "name", "") == name for one in node.body)
+        )
         for node in nodes
     )
 

@@ -41,8 +41,10 @@ def _itemset(self: Any, *args: Any) -> None:
 
 def _ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
-    highest = np.maximum.reduce(self, axis, None, out, keepdims)
-    lowest = np.minimum.reduce(self, axis, None, None, keepdims)
+    highest: Any = np.maximum
+    lowest: Any = np.minimum
+    highest = highest.reduce(self, axis, None, out, keepdims)
+    lowest = lowest.reduce(self, axis, None, None, keepdims)
     return np.subtract(highest, lowest, out)
 
 
@@ -68,6 +70,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "xml.etree.ElementTree.Element.getchildren": list,
     "xml.etree.ElementTree.Element.getiterator": _getiterator,
 }
+_SUPER: Any = super  # the types do not say that it has `__self__`
 _METHODS = frozenset(name.rpartition(".")[2] for name in OURS)
 
 
@@ -80,12 +83,11 @@ def method(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        if isinstance(owner, super):
+        if isinstance(owner, _SUPER):
             owner = owner.__self__
-        if isinstance(owner, type) and (ours := _ours(owner, name)):
-            return ours
-        if ours := _ours(type(owner), name):
-            return functools.partial(ours, owner)
+        kind: Any = owner if isinstance(owner, type) else type(owner)
+        if ours := _ours(kind, name):
+            return ours if kind is owner else functools.partial(ours, owner)
         raise
 
 
