@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -23,6 +24,8 @@ SHAPED = {
 }
 # They take a sequence; a set was one.
 SAMPLING = "random.sample"
+# The names of what these functions take first.
+_FIRST = ("arrays", "population", "tup")
 # Without `sep` it read bytes, which `frombuffer` does; that shares them with its array.
 READING = "numpy.fromstring"
 # `copy=False` forbids a copy since NumPy 2; it made one where it had to.
@@ -47,9 +50,11 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     if (mode := old_mode(call)) is not None:
         yield mode, repr(mode_of_today(str(mode.value)))
     elif function in (*STACKING, SAMPLING):
-        yield from ((one, "list({})") for one in call.args[:1] if _is_no_sequence(one))
+        taken = (*call.args[:1], *map(functools.partial(_argument, call), _FIRST))
+        yield from ((one, "list({})") for one in taken if one and _is_no_sequence(one))
     elif function in WHOLE:
-        yield from ((one, "int({})") for one in call.args if _is_float(one))
+        taken = (*call.args, *(keyword.value for keyword in call.keywords))
+        yield from ((one, "int({})") for one in taken if one and _is_float(one))
     elif function.startswith("tf."):
         yield from (
             (one, "int({})") for one in _sizes(call, function) if _is_float(one)
