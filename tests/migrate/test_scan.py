@@ -76,6 +76,14 @@ class Stop(keras.callbacks.EarlyStopping):
 """
 
 
+def test_methods_of_classes_in_other_files_are_no_lost_ones(tmp_path: Path) -> None:
+    (tmp_path / "pages.py").write_text("class Page:\n    def tostring(self): pass\n")
+    main = "import numpy as np\nfrom pages import Page\nPage().tostring(), x.ptp()\n"
+    (tmp_path / "main.py").write_text(main)
+    found = migrate.scan([str(tmp_path)]).findings
+    assert [one.name for one in found] == ["numpy.ndarray.ptp"]
+
+
 def test_guest_classes_are_followed_across_files(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "hooks.py").write_text(HOOKS)

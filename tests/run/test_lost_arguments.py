@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 from launching import launch
 
-from hookbridge.old_programs.run.given_back import lost_arguments, lost_methods
+from hookbridge.old_programs.run.given_back import (
+    lost_arguments,
+    lost_methods,
+    lost_names,
+)
 
 _NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
 
@@ -75,6 +79,74 @@ def test_values_that_python_and_numpy_refuse_are_taken() -> None:
         [1, 1],
         [1, 1],
     ]
+
+
+def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
+    """Where a function makes the array, too: NumPy 1.18 gave these."""
+    lost_arguments.bring_back()
+    numpy: Any = np
+    rows = [[1], [2, 3], [4, 5, 6]]
+    numpy.savez(tmp_path / "rows.npz", rows=rows)
+    assert np.load(tmp_path / "rows.npz", allow_pickle=True)["rows"].tolist() == rows
+    assert [part.tolist() for part in numpy.array_split(rows, 2)] == [
+        rows[:2],
+        rows[2:],
+    ]
+    assert numpy.shape(rows) == (3,) and numpy.array(rows, None).dtype == object
+    assert numpy.concatenate([rows, rows]).tolist() == rows * 2
+    assert numpy.delete(rows, 1).tolist() == [rows[0], rows[2]]
+    assert numpy.take(rows, [0, 2]).tolist() == [rows[0], rows[2]]
+    numpy.random.seed(0)
+    assert numpy.random.permutation(rows).tolist() == rows[::-1]
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        numpy.asanyarray(rows, numpy.float32)
+
+
+def test_cast_makes_arrays_of_a_kind() -> None:
+    cast = lost_names.Cast()
+    assert cast["uint8"]([1.5, 2.5]).tolist() == [1, 2]
+    assert cast[np.float32](3).dtype == np.float32
+
+
+def test_random_takes_what_it_took() -> None:
+    """Values are those of Python 3.7."""
+    lost_arguments.bring_back()
+    module: Any = random
+    own: Any = random.Random(1)
+    assert own.sample({1, 2, 3}, 2) == [1, 3]
+    assert module.sample(population={7}, k=1) == [7]
+    values = [1, 2, 3, 4]
+    module.shuffle(values, lambda: 0.3)
+    assert values == [4, 3, 1, 2]
+    module.seed(np.int64(5))
+    first = module.random()
+    module.seed(5)
+    assert module.random() == first
+    module.seed((1, 2))
+    assert module.randint(0, np.float32(3)) in range(4)
+    assert np.vstack(tup=iter([[1], [2]])).tolist() == [[1], [2]]  # type: ignore[call-overload]
+    assert np.fromstring("\xe9", np.uint8).tolist() == [195, 169]  # type: ignore[call-overload]
+
+
+def test_methods_of_classes_below_built_in_types_come_back() -> None:
+    ask = lost_methods.method
+
+    class Below(np.ndarray):
+        def tostring(self) -> bytes:
+            return b"own " + bytes(ask(super(), "tostring")())
+
+        def ptp(self, axis: int | None = None) -> Any:
+            return ask(super(), "ptp")(axis)
+
+    values = np.array([97, 98], np.uint8)
+    below: Any = values.view(Below)
+    assert ask(below, "tostring")() == b"own ab" and below.ptp() == 1
+    assert ask(np.ndarray, "tostring")(values) == b"ab"
+    masked = np.ma.array([1, 2], mask=[False, True])
+    ask(masked, "itemset")(1, 9)
+    assert masked.tolist() == [1, None]
+    with pytest.raises(ValueError, match="size 1"):
+        ask(values, "itemset")(7)
 
 
 def test_methods_of_built_in_types_come_back() -> None:

@@ -74,11 +74,18 @@ def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
 def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """What reads bytes or YAML today, if the call reads them."""
     if function == READING:
-        if len(call.args) < 4 and not _argument(call, "sep"):
+        if reads_bytes(call):
             yield call.func, READING.replace("fromstring", "frombuffer")
             yield call, "{}.copy()"
     elif len(call.args) == 1 and not (call.keywords or _is_starred(call.args[0])):
         yield call.func, LOADING[function]
+
+
+def reads_bytes(call: ast.Call) -> bool:
+    """Whether a call of `numpy.fromstring` has no separator."""
+    separator = _argument(call, "sep")
+    is_empty = separator is None or getattr(separator, "value", separator) == ""
+    return is_empty and len(call.args) < 4
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from hookbridge.old_programs.names.old_values import READING, reads_bytes
+
 # Method -> its name today.
 METHODS = {
     "experimental_run_v2": "run",
@@ -36,6 +38,8 @@ OF_FUNCTIONS: dict[str, dict[str, str]] = {
     "numpy.reshape": {"newshape": "shape"},
     "numpy.save": {"fix_imports": ""},
 }
+# Argument of `numpy.fromstring` -> that of `numpy.frombuffer`, which reads bytes.
+_OF_BYTES = {"sep": "", "string": "buffer"}
 
 
 def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
@@ -47,6 +51,8 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
       function: the dotted name of the function; empty for a method.
     """
     name = keyword.arg or ""
+    if function == READING:
+        return _OF_BYTES.get(name) if reads_bytes(call) else None
     if function in OF_FUNCTIONS:
         return OF_FUNCTIONS[function].get(name)
     return ARGUMENTS.get((getattr(call.func, "attr", ""), name))

@@ -15,8 +15,12 @@ from hookbridge.old_programs.reading.import_statements import (
     loaded,
 )
 
-# Packages that bring Keras.
-_WITH_KERAS = frozenset({"tensorflow", "tf_keras"})
+# Library -> packages whose objects are of it: a file need not import it itself.
+_BROUGHT_BY = {
+    "keras": {"tensorflow", "tf_keras"},
+    "numpy": {"cv2", "tensorflow"},
+    "unittest": {"absl", "tensorflow"},
+}
 
 
 def uses(
@@ -25,8 +29,9 @@ def uses(
     """The outermost dotted names in a module, and what it imports.
 
     So are methods that a library has lost: if the module imports the library, an
-    object with a method of such a name is taken for one of the library's. A bare name
-    counts if a starred import gives it.
+    object with a method of such a name is taken for one of the library's, unless the
+    module gives its own objects that name. A bare name counts if a starred import gives
+    it.
     """
     inner: set[int] = set()
     given = names.given
@@ -36,7 +41,7 @@ def uses(
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
-            elif lost := lost_methods(node.attr):
+            elif (lost := lost_methods(node.attr)) and not is_own(node.attr, nodes):
                 yield from ((node, name) for name in _of_imported(lost, nodes))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
@@ -50,10 +55,24 @@ def uses(
 def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
     """Those of the names that are of a library which the module imports."""
     imported = {one.full.partition(".")[0] for one in all_imports(nodes)}
-    if imported & _WITH_KERAS:
-        imported.add("keras")
+    imported |= {name for name, by in _BROUGHT_BY.items() if by & imported}
     found = (name for name in names if name.partition(".")[0] in imported)
     return [name for name in found if _has(lost_names()[name].seen_with, nodes)]
+
+
+def is_own(name: str, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a class of the module has a method, or an object a field, of a name."""
+    return any(
+        (
+            isinstance(getattr(node, "ctx", None), ast.Store)
+            and name in (getattr(node, "attr", ""), getattr(node, "id", ""))
+        )
+        or (
+            isinstance(node, ast.ClassDef)
+            and any(getattr(one, "name", "") == name for one in node.body)
+        )
+        for node in nodes
+    )
 
 
 def _has(name: str, nodes: Sequence[ast.AST]) -> bool:

@@ -169,6 +169,8 @@ class Context:
     def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
         """Puts text before and after an expression."""
         (first, end), code = self.span(node), self.code(node)
+        if self._is_in_fstring(node) and code != ast.unparse(node):
+            return
         self._changes += [(first, first, before), (end, end, after)]
         self.note(rule, node, code, f"{before}{code}{after}")
 

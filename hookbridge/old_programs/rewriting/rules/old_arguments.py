@@ -59,10 +59,18 @@ def _change_values(call: ast.Call, context: Context) -> None:
     """Writes values that are refused today as they are taken."""
     for node, today in old_values(call, context.name(call.func) or ""):
         before, has_place, after = today.partition("{}")
-        if has_place:
+        if has_place and _shares_parentheses(node, call, context):
+            context.wrap(NAME, node, f"({before}", f"{after})")
+        elif has_place:
             context.wrap(NAME, node, before, after)
         else:
             context.replace(NAME, node, _spelled(today, node, context))
+
+
+def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> bool:
+    """Whether the parentheses of a call are those of its generator, too."""
+    is_generator = isinstance(node, ast.GeneratorExp)
+    return is_generator and context.span(node)[1] == context.span(call)[1]
 
 
 def _spelled(today: str, node: ast.expr, context: Context) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -14,10 +15,27 @@ from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
+from hookbridge.old_programs.run.given_back import lost_randomness
 
 _Function: TypeAlias = Callable[..., Any]
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
+# What makes arrays, for the program and for the functions of NumPy that are in Python.
+_MAKING = ("array", "asarray", "asanyarray")
+# Functions of lists that make their arrays in C.
+_OF_LISTS = tuple(
+    f"numpy.{name}"
+    for name in (
+        "array_split",
+        "concatenate",
+        "delete",
+        "insert",
+        "may_share_memory",
+        "repeat",
+        "take",
+        "where",
+    )
+)
 # How it says that an array is no number, which one element was before 2.4.
 _NO_NUMBER = (
     "only 0-dimensional arrays can be converted to Python scalars",
@@ -37,6 +55,13 @@ def bring_back() -> None:
         module, _, last = name.rpartition(".")
         methods = {last: functools.wraps(function)(taking)}
         InstanceMethods(importlib.import_module(module), methods).install()
+    for last in _MAKING:
+        plain = getattr(np, last)
+        methods = {last: functools.wraps(plain)(_of_unequal_rows(plain))}
+        for part in [m for n, m in sys.modules.items() if f"{n}.".startswith("numpy.")]:
+            if vars(part).get(last) is plain:
+                InstanceMethods(part, methods).install()
+    lost_randomness.bring_back()
 
 
 def way_out(error: BaseException) -> str:
@@ -67,10 +92,9 @@ def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
 def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
     makers = (
         (old_values.STACKING, _of_any),
-        ((old_values.SAMPLING,), _of_any),
         (old_values.WHOLE, _of_floats),
         ((old_values.READING,), _reading),
-        ((old_values.MAKING, "numpy.asarray"), _of_unequal_rows),
+        (_OF_LISTS, _of_unequal_lists),
     )
     for names, make in makers:
         for name in names:
@@ -102,24 +126,32 @@ def _of_any(function: _Function) -> _Function:
     """The function of a sequence, which takes any iterable."""
 
     def taking(*args: Any, **named: Any) -> Any:
-        if args and not hasattr(args[0], "__getitem__"):
-            args = (list(args[0]), *args[1:])
-        return function(*args, **named)
+        args = (*map(_listed, args[:1]), *args[1:])
+        return function(*args, **{k: _listed(v) for k, v in named.items()})
 
     return taking
+
+
+def _listed(value: Any) -> Any:
+    is_iterator = hasattr(value, "__iter__") and not hasattr(value, "__getitem__")
+    return list(value) if is_iterator else value
 
 
 def _of_floats(function: _Function) -> _Function:
     """The function of whole numbers, which takes floats that are whole."""
 
     def taking(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except TypeError:
+            pass  # a program may call it often, and seldom has a float
         return function(*map(_whole, args), **{k: _whole(v) for k, v in named.items()})
 
     return taking
 
 
 def _whole(value: Any) -> Any:
-    is_whole = isinstance(value, float) and value.is_integer()
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
     return int(value) if is_whole else value
 
 
@@ -131,7 +163,7 @@ def _reading(function: _Function) -> _Function:
     ) -> Any:
         if sep:
             return function(string, dtype, count, sep=sep, **more)
-        data = string.encode("latin-1") if isinstance(string, str) else string
+        data = string.encode() if isinstance(string, str) else string
         return np.frombuffer(data, dtype, count).copy()
 
     return taking
@@ -156,9 +188,28 @@ def _of_unequal_rows(function: _Function) -> _Function:
         try:
             return function(*args, **named)
         except ValueError as e:
-            has_type = len(args) > 1 or named.get("dtype") is not None
+            has_type = (*args[1:2], named.get("dtype"))[0] is not None
             if has_type or _UNEQUAL not in str(e):
                 raise
-        return function(*args, **{**named, "dtype": object})
+        return function(*args[:1], object, *args[2:], **_without_type(named))
+
+    return taking
+
+
+def _without_type(named: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in named.items() if name != "dtype"}
+
+
+def _of_unequal_lists(function: _Function) -> _Function:
+    """The function of arrays, which takes lists whose rows are of unequal length."""
+
+    def taking(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except ValueError as e:
+            if _UNEQUAL not in str(e):
+                raise
+        arrays = (np.array(a) if isinstance(a, list | tuple) else a for a in args)
+        return function(*arrays, **named)
 
     return taking

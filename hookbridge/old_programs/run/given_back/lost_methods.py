@@ -28,16 +28,24 @@ def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
 def _itemset(self: Any, *args: Any) -> None:
     """`array.itemset(value)`, `(index, value)` or `(row, column, value)`."""
     *index, value = args
-    if not index:
-        self.fill(value)
+    plain = self.view(np.ndarray)  # whatever a class below, or a mask, makes of it
+    if not index and self.size == 1:
+        plain.fill(value)
+    elif not index:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
     elif len(index) == 1 and not isinstance(index[0], tuple):
-        self.flat[index[0]] = value
+        plain.flat[index[0]] = value
     else:
-        self[index[0] if len(index) == 1 else tuple(index)] = value
+        plain[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, *axis: Any, **named: Any) -> Any:
-    return np.ptp(self, *axis, **named)
+def _ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
+    highest: Any = np.maximum
+    lowest: Any = np.minimum
+    highest = highest.reduce(self, axis, None, out, keepdims)
+    lowest = lowest.reduce(self, axis, None, None, keepdims)
+    return np.subtract(highest, lowest, out)
 
 
 def _newbyteorder(self: Any, new_order: str = "S") -> Any:
@@ -62,6 +70,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "xml.etree.ElementTree.Element.getchildren": list,
     "xml.etree.ElementTree.Element.getiterator": _getiterator,
 }
+_SUPER: Any = super  # the types do not say that it has `__self__`
 _METHODS = frozenset(name.rpartition(".")[2] for name in OURS)
 
 
@@ -74,11 +83,22 @@ def method(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        for full, ours in OURS.items():
-            kind, _, last = full.rpartition(".")
-            if last == name and isinstance(owner, pkgutil.resolve_name(kind)):
-                return functools.partial(ours, owner)
+        if isinstance(owner, _SUPER):
+            owner = owner.__self__
+        kind: Any = owner if isinstance(owner, type) else type(owner)
+        if ours := _ours(kind, name):
+            return ours if kind is owner else functools.partial(ours, owner)
         raise
+
+
+@functools.cache
+def _ours(kind: type, name: str) -> Callable[..., Any] | None:
+    """What does the same as a method that a type has lost, or a type above it."""
+    for full, ours in OURS.items():
+        above, _, last = full.rpartition(".")
+        if last == name and issubclass(kind, pkgutil.resolve_name(above)):
+            return ours
+    return None
 
 
 def may_be_in(source: bytes) -> bool:

@@ -77,6 +77,15 @@ def sctypes() -> dict[str, list[type]]:
     return {**found, "others": [bool, object, bytes, str, numpy.void]}
 
 
+class Cast:
+    """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
+
+    def __getitem__(self, kind: Any) -> Any:
+        """The function that makes such an array."""
+        numpy = importlib.import_module("numpy")
+        return lambda values: numpy.array(values).astype(kind)
+
+
 def load_source(name: str, pathname: str, file: object = None) -> types.ModuleType:
     """`imp.load_source`: the module of a file, loaded anew."""
     spec = importlib.util.spec_from_file_location(name, pathname)
@@ -116,6 +125,7 @@ _OURS: dict[str, Any] = {
     "numpy.msort": msort,
     "numpy.asfarray": asfarray,
     "numpy.asscalar": asscalar,
+    "numpy.cast": Cast(),
     "numpy.sctypes": sctypes,  # what it returns, since it needs NumPy
     "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
