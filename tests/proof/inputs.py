@@ -10,6 +10,7 @@ import subprocess
 import wave
 from pathlib import Path
 
+import samples
 from news import of_news
 
 # Vocabularies are filled up to this size.
@@ -27,6 +28,13 @@ def from_templates(out: Path, *names: str) -> None:
 
 def nothing(python: str, copy: Path, out: Path) -> None:
     """For code bases whose tests bring what they read."""
+
+
+def houses_and_digits(python: str, copy: Path, out: Path) -> None:
+    """Houses, and digits in MNIST's files and as records."""
+    samples.houses(out)
+    samples.pictures(out)
+    samples.records(out)
 
 
 def text(python: str, copy: Path, out: Path) -> None:
