@@ -96,6 +96,10 @@ def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
     assert numpy.concatenate([rows, rows]).tolist() == rows * 2
     assert numpy.delete(rows, 1).tolist() == [rows[0], rows[2]]
     assert numpy.take(rows, [0, 2]).tolist() == [rows[0], rows[2]]
+    numpy.save(tmp_path / "rows.npy", rows)
+    assert np.load(tmp_path / "rows.npy", allow_pickle=True).tolist() == rows
+    with pytest.raises((TypeError, ValueError)):
+        numpy.mean(rows)
     numpy.random.seed(0)
     assert numpy.random.permutation(rows).tolist() == rows[::-1]
     with pytest.raises(ValueError, match="inhomogeneous"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -20,19 +19,28 @@ from hookbridge.old_programs.run.given_back import lost_randomness
 _Function: TypeAlias = Callable[..., Any]
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
-# What makes arrays, for the program and for the functions of NumPy that are in Python.
-_MAKING = ("array", "asarray", "asanyarray")
-# Functions of lists that make their arrays in C.
+# What makes arrays.
+_MAKING = ("numpy.array", "numpy.asarray", "numpy.asanyarray")
+# Functions that make arrays of lists themselves.
 _OF_LISTS = tuple(
     f"numpy.{name}"
     for name in (
+        "append",
         "array_split",
         "concatenate",
+        "copy",
         "delete",
         "insert",
-        "may_share_memory",
+        "random.permutation",
         "repeat",
+        "save",
+        "savez",
+        "savez_compressed",
+        "shape",
+        "size",
+        "split",
         "take",
+        "unique",
         "where",
     )
 )
@@ -55,12 +63,6 @@ def bring_back() -> None:
         module, _, last = name.rpartition(".")
         methods = {last: functools.wraps(function)(taking)}
         InstanceMethods(importlib.import_module(module), methods).install()
-    for last in _MAKING:
-        plain = getattr(np, last)
-        methods = {last: functools.wraps(plain)(_of_unequal_rows(plain))}
-        for part in [m for n, m in sys.modules.items() if f"{n}.".startswith("numpy.")]:
-            if vars(part).get(last) is plain:
-                InstanceMethods(part, methods).install()
     lost_randomness.bring_back()
 
 
@@ -95,6 +97,7 @@ def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
         (old_values.WHOLE, _of_floats),
         ((old_values.READING,), _reading),
         (_OF_LISTS, _of_unequal_lists),
+        (_MAKING, _of_unequal_rows),
     )
     for names, make in makers:
         for name in names:
@@ -209,7 +212,11 @@ def _of_unequal_lists(function: _Function) -> _Function:
         except ValueError as e:
             if _UNEQUAL not in str(e):
                 raise
-        arrays = (np.array(a) if isinstance(a, list | tuple) else a for a in args)
-        return function(*arrays, **named)
+        arrays = {name: _as_array(value) for name, value in named.items()}
+        return function(*map(_as_array, args), **arrays)
 
     return taking
+
+
+def _as_array(value: Any) -> Any:
+    return np.array(value) if isinstance(value, list | tuple) else value
