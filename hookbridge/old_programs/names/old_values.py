@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterator
 
@@ -50,46 +49,52 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     if (mode := old_mode(call)) is not None:
         yield mode, repr(mode_of_today(str(mode.value)))
     elif function in (*STACKING, SAMPLING):
-        taken = (*call.args[:1], *map(functools.partial(_argument, call), _FIRST))
-        yield from ((one, "list({})") for one in taken if one and _is_no_sequence(one))
-    elif function in WHOLE:
-        taken = (*call.args, *(keyword.value for keyword in call.keywords))
-        yield from ((one, "int({})") for one in taken if one and _is_float(one))
-    elif function.startswith("tf."):
-        yield from (
-            (one, "int({})") for one in _sizes(call, function) if _is_float(one)
-        )
-    elif function == READING or function in LOADING:
-        yield from _reading(call, function)
+        taken = (*call.args[:1], *_named(call, *_FIRST))
+        yield from ((one, "list({})") for one in taken if _is_no_sequence(one))
+    elif function in WHOLE or function.startswith("tf."):
+        yield from ((one, "int({})") for one in _numbers(call, function))
+    elif function == READING:
+        yield from _reading(call)
+    elif function in LOADING and _has_one_argument(call):
+        yield call.func, LOADING[function]
     elif function == MAKING:
-        copy = _argument(call, "copy")
-        yield from ((one, "None") for one in (copy,) if one and _is_false(one))
+        yield from ((one, "None") for one in _named(call, "copy") if _is_false(one))
+
+
+def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
+    """The floats of a call that takes whole numbers, or of the shape that it takes."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if function not in WHOLE:
+        values = _sizes(call, function.rpartition(".")[2])
+    return [value for value in values if _is_float(value)]
 
 
 def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
     """The sizes in the shape of a call, if they stand there one by one."""
-    place = SHAPED.get(function.rpartition(".")[2])
-    if place is None:
+    if function not in SHAPED:
         return []
-    shapes = (*call.args[place : place + 1], _argument(call, "shape"))
+    place = SHAPED[function]
+    shapes = (*call.args[place : place + 1], *_named(call, "shape"))
     found = (one.elts for one in shapes if isinstance(one, ast.List | ast.Tuple))
     return [size for sizes in found for size in sizes]
 
 
-def _reading(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """What reads bytes or YAML today, if the call reads them."""
-    if function == READING:
-        if reads_bytes(call):
-            yield call.func, READING.replace("fromstring", "frombuffer")
-            yield call, "{}.copy()"
-    elif len(call.args) == 1 and not (call.keywords or _is_starred(call.args[0])):
-        yield call.func, LOADING[function]
+def _reading(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+    """What reads bytes today, if the call reads them."""
+    if reads_bytes(call):
+        yield call.func, READING.replace("fromstring", "frombuffer")
+        yield call, "{}.copy()"
+
+
+def _has_one_argument(call: ast.Call) -> bool:
+    is_alone = len(call.args) == 1 and not call.keywords
+    return is_alone and not isinstance(call.args[0], ast.Starred)
 
 
 def reads_bytes(call: ast.Call) -> bool:
     """Whether a call of `numpy.fromstring` has no separator."""
-    separator = _argument(call, "sep")
-    is_empty = separator is None or getattr(separator, "value", separator) == ""
+    separators = _named(call, "sep")
+    is_empty = all(getattr(one, "value", one) == "" for one in separators)
     return is_empty and len(call.args) < 4
 
 
@@ -98,7 +103,7 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name != "open":
         return None
-    for one in (*call.args[1:2], _argument(call, "mode")):
+    for one in (*call.args[1:2], *_named(call, "mode")):
         if isinstance(one, ast.Constant) and isinstance(one.value, str):
             return one if _OLD_MODE.fullmatch(one.value) else None
     return None
@@ -110,12 +115,9 @@ def mode_of_today(mode: str) -> str:
     return rest if "r" in rest else f"r{rest}"
 
 
-def _argument(call: ast.Call, name: str) -> ast.expr | None:
-    return next((one.value for one in call.keywords if one.arg == name), None)
-
-
-def _is_starred(node: ast.expr) -> bool:
-    return isinstance(node, ast.Starred)
+def _named(call: ast.Call, *names: str) -> list[ast.expr]:
+    """The arguments that a call gives by one of some names."""
+    return [keyword.value for keyword in call.keywords if keyword.arg in names]
 
 
 def _is_false(node: ast.expr) -> bool:
