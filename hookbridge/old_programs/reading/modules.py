@@ -27,7 +27,7 @@ from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
 
@@ -138,6 +138,11 @@ class Module:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.add(node.value)
         return frozenset(said)
+
+    @functools.cached_property
+    def own_members(self) -> frozenset[str]:
+        """What its classes and objects have; see `named_uses.own_members`."""
+        return own_members(self.nodes)
 
     @property
     def unused_stars(self) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
@@ -34,15 +35,15 @@ def uses(
     it.
     """
     inner: set[int] = set()
-    given = names.given
+    given, around = names.given, _Surroundings(nodes)
     # First what a program has most of: a scan goes through all of its nodes.
     for node in nodes:
         if isinstance(node, ast.Attribute):
             inner.add(id(node.value))
             if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
-            elif (lost := lost_methods(node.attr)) and not is_own(node.attr, nodes):
-                yield from ((node, name) for name in _of_imported(lost, nodes))
+            else:
+                yield from ((node, name) for name in around.lost_methods(node.attr))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
                 yield node, canonical(module)
@@ -52,36 +53,50 @@ def uses(
             yield from _given(node, names)
 
 
-def _of_imported(names: Iterable[str], nodes: Sequence[ast.AST]) -> list[str]:
-    """Those of the names that are of a library which the module imports."""
-    imported = {one.full.partition(".")[0] for one in all_imports(nodes)}
-    imported |= {name for name, by in _BROUGHT_BY.items() if by & imported}
-    found = (name for name in names if name.partition(".")[0] in imported)
-    return [name for name in found if _has(lost_names()[name].seen_with, nodes)]
+class _Surroundings:
+    """What a module has beside a method; each part is found once, when it is asked."""
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self._nodes = nodes
+
+    def lost_methods(self, method: str) -> list[str]:
+        """The lost methods of this name of which a library is used here."""
+        lost = lost_methods(method)
+        if not lost or method in self._own:
+            return []
+        found = (name for name in lost if name.partition(".")[0] in self._libraries)
+        return [name for name in found if self._has(lost_names()[name].seen_with)]
+
+    @functools.cached_property
+    def _own(self) -> frozenset[str]:
+        return own_members(self._nodes)
+
+    @functools.cached_property
+    def _libraries(self) -> set[str]:
+        """The libraries that the module imports, or that one of those brings."""
+        imported = {one.full.partition(".")[0] for one in all_imports(self._nodes)}
+        return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
+
+    def _has(self, name: str) -> bool:
+        """Whether the module has a name, in whatever place; any has the empty one."""
+        return not name or name in self._names
+
+    @functools.cached_property
+    def _names(self) -> set[str]:
+        found = {getattr(node, "id", "") for node in self._nodes}
+        found |= {getattr(node, "attr", "") for node in self._nodes}
+        return found | {n.name for n in self._nodes if isinstance(n, ast.alias)}
 
 
-def is_own(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a class of the module has a method, or an object a field, of a name."""
-    return any(
-        (
-            isinstance(getattr(node, "ctx", None), ast.Store)
-            and name in (getattr(node, "attr", ""), getattr(node, "id", ""))
-        )
-        or (
-            isinstance(node, ast.ClassDef)
-            and any(getattr(one, "name", "") == name for one in node.body)
-        )
-        for node in nodes
-    )
-
-
-def _has(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a module has a name, in whatever place; any has the empty one."""
-    return not name or any(
-        name in (getattr(node, "id", ""), getattr(node, "attr", ""))
-        or (isinstance(node, ast.alias) and node.name == name)
-        for node in nodes
-    )
+def own_members(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The methods of a module's classes, and the fields and names that it assigns."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            found |= {getattr(one, "name", "") for one in node.body}
+        elif isinstance(getattr(node, "ctx", None), ast.Store):
+            found |= {getattr(node, "attr", ""), getattr(node, "id", "")}
+    return frozenset(found)
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:

@@ -22,7 +22,7 @@ from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import is_own, uses
+from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import guests, tpu_names
@@ -107,7 +107,7 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         if id(node) in module.guarded or f"{name}.".startswith(own):
             continue
         if lost_methods(method := getattr(node, "attr", "")) and any(
-            is_own(method, other.nodes) for other in place.own.values()
+            method in other.own_members for other in place.own.values()
         ):
             continue
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)

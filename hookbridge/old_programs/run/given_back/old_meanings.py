@@ -31,12 +31,17 @@ def bring_back() -> None:
     init = _of_whole_floats(dimension.__init__)
     patching.InstanceMethods(dimension, {"__init__": init}).install()
     for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
-        methods = {"experimental_run_v2": strategy.run}
+        methods = {"experimental_run_v2": _run}
         patching.InstanceMethods(strategy, methods).install()
     if compat.tf_version() >= _NEEDS_A_PLACE:
         kind = tf.compat.v1.train.SummarySaverHook
         init = _without_a_place(kind.__init__)
         patching.InstanceMethods(kind, {"__init__": init}).install()
+
+
+def _run(self: Any, *args: Any, **named: Any) -> Any:
+    """`experimental_run_v2`: the `run` of the strategy's own class."""
+    return self.run(*args, **named)
 
 
 def _without_a_tpu(plain: Any) -> Any:
