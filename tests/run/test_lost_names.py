@@ -252,6 +252,17 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         assert row.is_given_back is (given and not row.living), name
 
 
+def test_a_lost_method_has_one_name_of_today() -> None:
+    """A rewrite knows the method, and not of which library its object is."""
+    for full in lost_in_libraries.lost_names():
+        method = full.rpartition(".")[2]
+        rows = [
+            lost_in_libraries.lost_names()[name]
+            for name in lost_in_libraries.lost_methods(method)
+        ]
+        assert len({row.living.rpartition(".")[2] for row in rows}) < 2, method
+
+
 def test_doctor_looks_up_what_is_imported_from_an_installed_library(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
