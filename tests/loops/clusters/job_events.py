@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from job_notes import OPTIONS, note
+from job_notes import EVENTS, OPTIONS, note
 
 import hookbridge as hb
 from hookbridge.adapters.guests import roles
 
 v1 = tf.compat.v1
+
+
+def wait_for_session_of(peer: Path) -> None:
+    """Waits until the task with these events has a session."""
+    # A busy machine may start a task so late that the job is over. Such a task joins no
+    # job, and ends by itself.
+    while not (peer.exists() and '"session"' in peer.read_text()):
+        time.sleep(0.05)
 
 
 class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -26,6 +34,8 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         note("session", step=int(session.run(self.step)))
 
     def before_run(self, run_context: Any) -> Any:
+        if self.runs == 0 and "with_peer" in OPTIONS:
+            wait_for_session_of(EVENTS.with_name(OPTIONS["with_peer"]))
         return v1.train.SessionRunArgs(self.step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

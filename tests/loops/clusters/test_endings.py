@@ -60,6 +60,8 @@ def test_all_end(name: str, tmp_path: Path, fork_server: ForkServer) -> None:
     if way.aggregate is not None:
         arguments.append(f"aggregate={way.aggregate}")
     own = {way.task: [way.argument]}
+    # The chief must not end the job before the other worker has joined it.
+    own.setdefault("worker 0", []).append("with_peer=worker_1.jsonl")
     with job(tmp_path, "session_job.py", *arguments, own=own, server=fork_server) as it:
         codes = it.wait()
     for task in ALL:  # before the stop
