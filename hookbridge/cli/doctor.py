@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hookbridge.cli.parser import Parser, Values
+from hookbridge import errors
+from hookbridge.cli.parser import HIDDEN, Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
 
 SUMMARY = "Say whether an old program runs, and which places need manual work."
-USAGE = "[--flag=value ...] PATH..."
+USAGE = "[--flag=value ...] PATH...   or   ... -m MODULE"
 EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
     "Nothing is run and TensorFlow is not imported. Exit code 1 if a place found\n"
@@ -17,7 +18,8 @@ NOTE = (
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
-    parser.argument("paths", "+")
+    parser.argument("paths", "*")
+    parser.add_argument("-m", default="", help=HIDDEN)
     parser.flag("details", False, "Show also the places that need no manual work.")
     parser.flag("format", "text", "How it is written.", ("text", "json"))
     parser.flag(
@@ -30,7 +32,13 @@ def run(values: Values) -> int:
     escape_unknown()
     from hookbridge.old_programs.scanning import diagnosis
 
-    found = diagnosis.diagnose(values.paths, values.target)
+    if bool(values.paths) == bool(values.m):
+        received = "both" if values.m else "none"
+        raise errors.InvalidArgumentError(
+            f"Received {received}; expected files or folders, or `-m` and the name of "
+            "a module."
+        )
+    found = diagnosis.diagnose(values.paths, values.target, values.m)
     if values.format == "json":
         print(diagnosis.as_json(found))
     else:

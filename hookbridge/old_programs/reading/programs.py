@@ -100,7 +100,7 @@ class Programs:
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
         for main in self._mains():
-            parts = self._reached(main)
+            parts = self.parts(main)
             of_main = meaning_of(part.evidence for part in parts)
             self._of_main[main] = of_main
             for part in parts:
@@ -126,6 +126,11 @@ class Programs:
         }
         return [m for m in self.modules if m not in imported_ones or is_script(m)]
 
+    @property
+    def added(self) -> list[str]:
+        """The folders that the modules put into `sys.path`."""
+        return list(self._added)
+
     def roots(self, module: Module) -> list[str]:
         """The folders in which the modules that a file imports are looked for."""
         return [*self._roots(module), *self._added]
@@ -144,7 +149,7 @@ class Programs:
             if (module_of_file := self._by_path[path]) is not None:
                 yield name, module_of_file
 
-    def _reached(self, main: Module) -> list[Module]:
+    def parts(self, main: Module) -> list[Module]:
         """A file, and all that it imports, directly or through others."""
         modules = {main: None}
         waiting = [main]
@@ -160,7 +165,7 @@ class Programs:
         if main not in self._doing:
             self._doing[main] = does_something(main) or any(
                 part.evidence.tensorflow and runs_statements(part)
-                for part in self._reached(main)
+                for part in self.parts(main)
             )
         return self._doing[main]
 
@@ -236,9 +241,12 @@ class Programs:
 
 
 def read_programs(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[str | os.PathLike[str]], folder: str = ""
 ) -> tuple[Programs, list[Unread]]:
-    """Reads files and folders, and the modules that they import."""
+    """Reads files and folders, and the modules that they import.
+
+    `folder` is the one in which `python -m` looks for modules, and not beside files.
+    """
     paths = list(paths)
     files = [read_module(path) for path in find_files(paths)]
     modules = [file for file in files if isinstance(file, Module)]
@@ -249,6 +257,8 @@ def read_programs(
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
 
     def roots(module: Module) -> list[str]:
+        if folder:
+            return [folder]
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
     return Programs(modules, roots), unread

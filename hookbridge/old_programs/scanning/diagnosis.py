@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading import packages
+from hookbridge.old_programs.reading import packages, started
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
@@ -46,6 +46,9 @@ class Diagnosis:
     absent: tuple[str, ...] = ()  # modules that the programs import, not installed
     # What the programs need beside TensorFlow and this machine lacks, in sentences.
     missing: tuple[str, ...] = ()
+    # The command that runs it, with the folder in which to give it, if that matters.
+    command: str = "hookbridge run"
+    folder: str = ""
 
     @property
     def left(self) -> int:
@@ -53,13 +56,19 @@ class Diagnosis:
         return sum(bool(one.person) for one in self.found) + len(self.unread)
 
 
-def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnosis:
+def diagnose(
+    paths: Iterable[str | os.PathLike[str]], target: str, module: str = ""
+) -> Diagnosis:
     """Lists what the programs in files and folders need and the target lacks.
 
     The modules of a program that its files import are read, as `run` reads them.
+    `module` is the one that `-m` names, in place of paths.
     """
     names = Target(target)
-    programs, unread = read_programs(paths)
+    if module:
+        programs, unread = read_programs(started.files_of(module), os.getcwd())
+    else:
+        programs, unread = read_programs(paths)
     findings = [
         finding
         for module in programs.modules
@@ -76,7 +85,18 @@ def diagnose(paths: Iterable[str | os.PathLike[str]], target: str) -> Diagnosis:
         tuple(unread),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
+        *_command(programs, module),
     )
+
+
+def _command(programs: Programs, module: str) -> tuple[str, str]:
+    """The command that runs a program, and the folder in which to give it."""
+    command = "hookbridge run"
+    if module:
+        return f"{command} -m {module}", ""
+    mains = [one for one in programs.given if programs.place(one).is_run]
+    named = started.by_name(mains[0], programs) if len(mains) == 1 else None
+    return (f"{command} -m {named.name}", named.folder) if named else (command, "")
 
 
 def _missing(programs: Programs) -> Iterator[str]:
@@ -185,6 +205,11 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
         what = f"the program imports {name}, which is not installed."
         if name in extras.MODULES:
             what += f" Install it with {extras.install(extras.MODULES[name][1])}."
+        elif os.path.isdir(name) or os.path.isfile(f"{name}.py"):
+            what += (
+                " The working directory has it, where Python looks with `-m` alone: "
+                "give `doctor -m` the name of the main module."
+            )
         lines += textwrap.wrap(f"This machine: {what}", COLUMNS)
     for text in diagnosis.missing:
         lines += textwrap.wrap(f"This machine: {text}", COLUMNS)
@@ -212,8 +237,10 @@ def _verdict(diagnosis: Diagnosis) -> str:
     changes = f"changes {_counted(len(diagnosis.found) - by_run, 'place')}"
     if by_run:
         changes += f" and leaves {_counted(by_run, 'place')} to you, with a comment"
+    where = f", given in {diagnosis.folder}," if diagnosis.folder else ""
     return (
-        f"Nothing needs manual work{once}: `hookbridge run` runs it as it is. "
+        f"Nothing needs manual work{once}: `{diagnosis.command}`{where} runs it as it "
+        "is. "
         f"`hookbridge migrate rewrite` {changes}."
     )
 

@@ -1,0 +1,114 @@
+"""`doctor` says the command that runs a program, and takes a module as `run` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fork_server import ForkServer
+from launching import ON_NEWEST, launch_fork
+
+from hookbridge.cli import main
+from hookbridge.old_programs.names.target import NEWEST
+from hookbridge.old_programs.scanning import diagnosis
+
+MODEL = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [])\n"
+USE = "with model.tf.Session() as s:\n    print(s.run(model.x, {model.x: 2.0}))\n"
+NO_PACKAGE = {"trainer/model.py": MODEL}
+PACKAGE = {**NO_PACKAGE, "trainer/__init__.py": ""}
+# How the main file, `trainer/task.py`, imports its model, and the words that run it.
+LAYOUTS = {
+    "beside": ("import model", NO_PACKAGE, "trainer/task.py"),
+    "beside_in_package": ("import model", PACKAGE, "trainer/task.py"),
+    "from_above": ("from trainer import model", PACKAGE, "-m trainer.task"),
+    "relative": ("from . import model", PACKAGE, "-m trainer.task"),
+    "relative_in_no_package": ("from . import model", NO_PACKAGE, "-m trainer.task"),
+    "path": (
+        "import sys\nsys.path.append('.')\nfrom trainer import model",
+        NO_PACKAGE,
+        "trainer/task.py",
+    ),
+    "through_another": (
+        "import other\nfrom other import model",
+        {**PACKAGE, "trainer/other.py": "from trainer import model\n"},
+        "-m trainer.task",
+    ),
+}
+
+
+def write(folder: Path, statement: str, others: dict[str, str]) -> None:
+    for file, text in {**others, "trainer/task.py": f"{statement}\n{USE}"}.items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_doctor_says_the_command_that_runs_it(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement, others, words = LAYOUTS[layout]
+    write(tmp_path, statement, others)
+    monkeypatch.chdir(tmp_path)
+    found = diagnosis.diagnose(["trainer/task.py"], NEWEST)
+    by_name = words.startswith("-m")
+    assert found.command == "hookbridge run" + f" {words}" * by_name
+    assert found.folder == str(tmp_path) * by_name
+    said = " ".join(diagnosis.as_text(found).split())
+    assert f"`{found.command}`" in said
+    if by_name and layout != "through_another":
+        same = diagnosis.diagnose([], NEWEST, "trainer.task")
+        assert same.command == found.command and not same.left and not same.absent
+
+
+@ON_NEWEST
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", set(LAYOUTS) - {"through_another"})
+def test_that_command_runs_and_the_other_does_not(
+    layout: str, tmp_path: Path, launcher: ForkServer
+) -> None:
+    statement, others, words = LAYOUTS[layout]
+    write(tmp_path, statement, others)
+    done = launch_fork(launcher, *words.split(), cwd=tmp_path)
+    assert done.stdout.strip() == "2.0", done.stderr
+    if words.startswith("-m"):
+        other = launch_fork(launcher, "trainer/task.py", cwd=tmp_path)
+        assert other.returncode == 1 and "ImportError" in other.stderr.replace(
+            "ModuleNotFoundError", "ImportError"
+        )
+
+
+def test_a_module_of_no_package_is_read_with_m_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "from trainer import model", NO_PACKAGE)
+    monkeypatch.chdir(tmp_path)
+    by_path = diagnosis.diagnose(["trainer/task.py"], NEWEST)
+    assert by_path.absent == ("trainer",)
+    assert "give `doctor -m` the name" in " ".join(diagnosis.as_text(by_path).split())
+    by_name = diagnosis.diagnose([], NEWEST, "trainer.task")
+    assert (by_name.absent, by_name.files, by_name.left) == ((), 2, 0)
+
+
+def test_with_m_no_module_beside_the_file_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "import model", PACKAGE)
+    monkeypatch.chdir(tmp_path)
+    assert diagnosis.diagnose([], NEWEST, "trainer.task").absent == ("model",)
+    (tmp_path / "trainer/__main__.py").write_text("from trainer import task\n")
+    assert diagnosis.diagnose([], NEWEST, "trainer").files == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "Received none; expected files or folders, or `-m`"),
+        ("-m pkg.a some.py", "Received both; expected"),
+        ("-m pkg.nowhere", "'pkg.nowhere'; expected one whose source is below"),
+    ],
+)
+def test_wrong_words(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", *words.split()]) == 2
+    assert message in capsys.readouterr().err
