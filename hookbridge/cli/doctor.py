@@ -30,7 +30,7 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Prints the diagnosis; returns 1 if something is left to a person."""
     escape_unknown()
-    from hookbridge.old_programs.scanning import diagnosis
+    from hookbridge.old_programs.scanning import diagnosis, verdict
 
     if bool(values.paths) == bool(values.m):
         received = "both" if values.m else "none"
@@ -40,7 +40,7 @@ def run(values: Values) -> int:
         )
     found = diagnosis.diagnose(values.paths, values.target, values.m)
     if values.format == "json":
-        print(diagnosis.as_json(found))
+        print(verdict.as_json(found))
     else:
-        print(diagnosis.as_text(found, details=values.details))
+        print(verdict.as_text(found, details=values.details))
     return int(found.left > 0)

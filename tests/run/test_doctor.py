@@ -15,7 +15,7 @@ from hookbridge.cli import main
 from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.target import NEWEST, table
-from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.old_programs.scanning import diagnosis, verdict
 
 BEFORE_3_14 = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="Python 3.14 takes `except A, b:`"
@@ -121,7 +121,7 @@ def test_packages_that_are_missing_are_named_with_the_command(
     )
     monkeypatch.delitem(sys.modules, "distutils", raising=False)
     monkeypatch.setattr(installed, "tensorflow", lambda: (2, 22))
-    said = " ".join(diagnosis.as_text(diagnosis.diagnose([file], NEWEST)).split())
+    said = " ".join(verdict.as_text(diagnosis.diagnose([file], NEWEST)).split())
     assert "needs tensorflow-estimator and tf_keras, which are not installed." in said
     assert 'pip install "tf-hookbridge[estimator]"' in said
     assert 'pip install --no-deps "tf_keras==2.21.*"' in said

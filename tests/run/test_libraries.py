@@ -18,7 +18,7 @@ from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
 from hookbridge.estimator import places
 from hookbridge.ground import compat
 from hookbridge.old_programs.run.located import OwnCode
-from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.old_programs.scanning import diagnosis, verdict
 
 LIBRARIES = PROGRAMS / "libraries"
 V1_PLACES = ["compat.v1.placeholder", "compat.v1.layers", "compat.v1.app"]
@@ -192,10 +192,10 @@ def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
     )
     found = diagnosis.diagnose([tmp_path / "main.py"], "2.21")
     assert found.absent == ("horovod_of_nobody",)
-    text = diagnosis.as_text(found)
+    text = verdict.as_text(found)
     assert "imports horovod_of_nobody, which is not installed" in text
-    verdict = "Nothing needs manual work, once horovod_of_nobody can be imported"
-    assert text.startswith(verdict)
+    said = "Nothing needs manual work, once horovod_of_nobody can be imported"
+    assert text.startswith(said)
     assert [one.name for one in found.found] == ["unused_of_nobody"]
 
 

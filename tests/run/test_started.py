@@ -10,7 +10,7 @@ from launching import ON_NEWEST, launch_fork
 
 from hookbridge.cli import main
 from hookbridge.old_programs.names.target import NEWEST
-from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.old_programs.scanning import diagnosis, verdict
 
 MODEL = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [])\n"
 USE = "with model.tf.Session() as s:\n    print(s.run(model.x, {model.x: 2.0}))\n"
@@ -53,7 +53,7 @@ def test_doctor_says_the_command_that_runs_it(
     by_name = words.startswith("-m")
     assert found.command == "hookbridge run" + f" {words}" * by_name
     assert found.folder == str(tmp_path) * by_name
-    said = " ".join(diagnosis.as_text(found).split())
+    said = " ".join(verdict.as_text(found).split())
     assert f"`{found.command}`" in said
     if by_name and layout != "through_another":
         same = diagnosis.diagnose([], NEWEST, "trainer.task")
@@ -84,7 +84,7 @@ def test_a_module_of_no_package_is_read_with_m_alone(
     monkeypatch.chdir(tmp_path)
     by_path = diagnosis.diagnose(["trainer/task.py"], NEWEST)
     assert by_path.absent == ("trainer",)
-    assert "give `doctor -m` the name" in " ".join(diagnosis.as_text(by_path).split())
+    assert "give `doctor -m` the name" in " ".join(verdict.as_text(by_path).split())
     by_name = diagnosis.diagnose([], NEWEST, "trainer.task")
     assert (by_name.absent, by_name.files, by_name.left) == ((), 2, 0)
 
