@@ -11,7 +11,7 @@ a name is there), `evidence` (what one file says), `meaning` (what a program say
 `python2`, `ipython_lines`, `notebooks` and `modules` (a file with all of this),
 `imported_files` (which file an import means), `search_path` (folders that a file adds),
 `scripts` (whether a file does something), `programs` (which files run together),
-`lost_imports` (what libraries have lost of it), `packages` (what is missing beside
-TensorFlow), `libraries` (installed packages of TensorFlow 1), `library_losses` (what
-installed packages use that NumPy lost).
+`started` (by its path, or by `-m`), `lost_imports` (what libraries have lost of it),
+`packages` (what is missing beside TensorFlow), `libraries` (installed packages of
+TensorFlow 1), `library_losses` (what installed packages use that NumPy lost).
 """

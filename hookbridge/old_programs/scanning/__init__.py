@@ -2,6 +2,6 @@
 
 Reading order: `findings` (what comes out), `guests` (hooks, callbacks and the places
 that take them), `tpu_names` (TPUs without a name), `python2_uses`, `scan` (all findings
-of a file), `formats` (how the report is written) and `diagnosis` (what is left to a
-person where `hookbridge run` runs the program).
+of a file), `formats` (how the report is written), `diagnosis` (what is left to a person
+where `hookbridge run` runs the program) and `verdict` (how that is written).
 """
