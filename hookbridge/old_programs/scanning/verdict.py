@@ -33,9 +33,20 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     files = _counted(diagnosis.files, "file")
     read = f"({files} read; target TensorFlow {diagnosis.target})"
     lines = textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
-    troubles = compat.known_troubles(compat.installed_versions())
-    for trouble in troubles:
+    for trouble in _troubles(diagnosis):
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
+    for unread in diagnosis.unread:
+        lines.append(f"{unread.file}  could not be read: {unread.reason}")
+    lines += _listed(one for one in diagnosis.found if one.person or details)
+    mended = sum(not one.person for one in diagnosis.found)
+    if mended and not details:
+        lines.append(f"`--details` lists {_counted(mended, 'place')} more.")
+    return "\n".join(lines)
+
+
+def _troubles(diagnosis: Diagnosis) -> Iterator[str]:
+    """What this machine lacks, each with the way out."""
+    yield from compat.known_troubles(compat.installed_versions())
     for name in diagnosis.absent:
         what = f"the program imports {name}, which is not installed."
         if name in extras.MODULES:
@@ -45,16 +56,8 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
                 " The working directory has it, where Python looks with `-m` alone: "
                 "give `doctor -m` the name of the main module."
             )
-        lines += textwrap.wrap(f"This machine: {what}", COLUMNS)
-    for text in diagnosis.missing:
-        lines += textwrap.wrap(f"This machine: {text}", COLUMNS)
-    for unread in diagnosis.unread:
-        lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    lines += _listed(one for one in diagnosis.found if one.person or details)
-    mended = sum(not one.person for one in diagnosis.found)
-    if mended and not details:
-        lines.append(f"`--details` lists {_counted(mended, 'place')} more.")
-    return "\n".join(lines)
+        yield what
+    yield from diagnosis.missing
 
 
 def _verdict(diagnosis: Diagnosis) -> str:

@@ -1,0 +1,128 @@
+"""Calls and comparisons that a newer TensorFlow takes in another way."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from hookbridge.old_programs.names.old_values import old_values
+from hookbridge.old_programs.names.renamed_arguments import (
+    METHODS,
+    becomes_prefetch,
+    is_second,
+    name_today,
+    surplus,
+)
+from hookbridge.old_programs.names.target import Target, table
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.scanning import guests, tpu_names
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+
+# Function -> the code of a finding at its call, and the way out.
+_CALLS: dict[str, tuple[str, str]] = {
+    name: (code, row["way out"])
+    for code, row in table("names")["calls"].items()
+    for name in row["names"]
+}
+_READERS = frozenset(table("names")["queue readers"])
+_READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
+
+
+def of_call(
+    module: Module, place: Place, call: ast.Call, target: Target
+) -> Iterator[Finding]:
+    """What runs differently, or under another name, on the target."""
+    name = module.names.canonical(call.func) or ""
+    if name == "tf.device" and call.args and _may_be_function(call.args[0]):
+        # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
+        if not place.targets_tf1 or "tensorflow" in module.names.bound:
+            way = "`tf.compat.v1.device(...)`"
+            yield finding_at(module, call, "DEVICE_FUNCTION", name, way)
+    elif name in _CALLS:
+        code, way = _CALLS[name]
+        yield finding_at(module, call, code, name, way)
+    yield from _of_arguments(module, call, name)
+    if target.needs_summary_place and name.endswith(".SummarySaverHook"):
+        yield from _summaries_nowhere(module, call, name)
+
+
+def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
+    """Arguments, and a method, that have another name or another value today."""
+    for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
+        what = 'TPUClusterResolver("")'
+        yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
+    method = getattr(call.func, "attr", "")
+    for node, today in itertools.islice(old_values(call, name), 1):
+        way = f"`{today.format(ast.unparse(node))}`"
+        yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
+    if method in METHODS:
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
+    for _ in surplus(call)[:1]:
+        way = "the call without its last argument"
+        yield finding_at(module, call, "OLD_ARGUMENT", method, way)
+    for keyword in call.keywords:
+        yield from _of_argument(module, call, keyword, name)
+
+
+def _of_argument(
+    module: Module, call: ast.Call, keyword: ast.keyword, function: str
+) -> Iterator[Finding]:
+    """An argument that has another name on the target, or none."""
+    today = name_today(call, keyword, function)
+    if today is None:
+        return
+    way = f"`{today}=`" if today else "the call without this argument"
+    if becomes_prefetch(keyword):
+        way = "`.prefetch(...)` after the `map`"
+    elif is_second(call, keyword, function):
+        way = "the argument without its name"
+    name = getattr(call.func, "attr", "") or function
+    yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)
+
+
+def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
+    """A `SummarySaverHook` that has no place, where the target asks for one."""
+    given = {keyword.arg for keyword in call.keywords}
+    # The third and fourth argument; `**options` may have them.
+    if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
+        way = "`output_dir=`, or leave the hook out"
+        yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
+
+
+def exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
+    """A comparison of a type with `tf.Tensor`, which is a base class today."""
+    if ast.unparse(test.left).startswith("type("):
+        for part in ast.walk(test):
+            name = module.names.canonical(part) or ""
+            if name in ("tf.Tensor", "tf.compat.v1.Tensor"):
+                way = "`isinstance(..., tf.Tensor)`"
+                yield finding_at(module, test, "TENSOR_TYPE", f"type() of {name}", way)
+
+
+def _may_be_function(node: ast.expr) -> bool:
+    """Whether the argument of `tf.device` may be a function and not a name."""
+    function = node.func if isinstance(node, ast.Call) else node
+    ends = ("setter", "_fn", "chooser")
+    return isinstance(node, ast.Lambda) or guests.last_name(function).endswith(ends)
+
+
+def readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
+    """Queue readers in a block for a GPU; not those of functions that it calls."""
+    for item in block.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if not (module.names.canonical(call.func) or "").endswith(".device"):
+            continue
+        if "gpu:" not in ast.unparse(call.args[0]).lower():
+            continue
+        for node in ast.walk(block):
+            name = (
+                module.names.canonical(node.func)
+                if isinstance(node, ast.Call)
+                else None
+            )
+            if name in _READERS:
+                yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)
