@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import types
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -223,3 +225,22 @@ def test_the_candidate_is_the_newest_where_it_is_installed(
     ):
         monkeypatch.setattr(installed, "tensorflow", lambda found=found: found)
         assert newest_here() == newest
+
+
+def test_every_name_of_tf_slim_is_listed() -> None:
+    seen: set[str] = set()
+
+    def public(module: types.ModuleType, path: str) -> Iterator[str]:
+        for name, value in vars(module).items():
+            if name.startswith("_") or type(value).__name__ == "_Feature":
+                continue
+            if not isinstance(value, types.ModuleType):
+                yield f"{path}.{name}"
+            elif value.__name__.startswith("tf_slim.") and value.__name__ not in seen:
+                seen.add(value.__name__)
+                yield from public(value, f"{path}.{name}")
+
+    names = list(public(importlib.import_module("tf_slim"), "tf_slim"))
+    assert len(names) > 400
+    outcomes = {name: resolve(name, Target(NEWEST)) for name in names}
+    assert not [n for n, one in outcomes.items() if one and one.code == "MISSING"]

@@ -293,3 +293,9 @@ def test_the_command_lists_the_rules_and_refuses_others(
         with subtests.test(str(words)):
             done = command(capsys, "rewrite", *words)
             assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+def test_escapes_of_old_code_are_no_warnings(recwarn: pytest.WarningsRecorder) -> None:
+    text = "import tensorflow as tf\nx = tf.placeholder(tf.string, name='\\d')\n"
+    assert "disable_v2_behavior" in migrate.rewrite(text).source
+    assert not list(recwarn)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.ground import compat
+from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.target import Target
 
 # A module with one of these may have names that its text does not show.
@@ -205,7 +206,7 @@ def _text(file: Path) -> _Text | None:
 @functools.cache
 def names_in(file: Path) -> frozenset[str]:
     """The names that a module binds at its top level."""
-    return frozenset(_bound(ast.parse(file.read_bytes()).body))
+    return frozenset(_bound(parsed(file.read_bytes()).body))
 
 
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -6,9 +6,10 @@ by number.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
+
+from hookbridge.old_programs.names.parsing import parsed
 
 _LINE = "__hookbridge_line_{}__"
 _MARK = re.compile(r"__hookbridge_line_(\d+)__")
@@ -108,7 +109,7 @@ def _replace(rows: list[str], place: int, lines: list[str]) -> bool:
 
 def _error(code: str) -> SyntaxError | None:
     try:
-        ast.parse(code)
+        parsed(code)
     except SyntaxError as e:
         return e
     except ValueError as e:  # a null byte, before Python 3.12

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import tokenize
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -20,6 +19,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
 from hookbridge.ground.extras import is_installed
+from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
@@ -57,10 +57,7 @@ class Module:
         self.content: bytes = content
         self.encoding: str = encoding
         self.notebook: Notebook | None = notebook
-        with warnings.catch_warnings():
-            # Old code has escapes in strings that newer Pythons warn of.
-            warnings.simplefilter("ignore")
-            self.tree: ast.Module = ast.parse(text)
+        self.tree: ast.Module = parsed(text)
         # All nodes of the tree; a node comes before the nodes inside it.
         self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(self.tree))
         self.names: Names = Names(self.tree, self.nodes, self.package)

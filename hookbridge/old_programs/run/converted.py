@@ -9,6 +9,7 @@ import ast
 import functools
 
 from hookbridge.ground import compat, patching
+from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.run import statements
 
 
@@ -29,6 +30,6 @@ def follow() -> None:
 def rewritten(source: str) -> str:
     """The source of a function with its imports answered, if it has any."""
     text = f"if True:\n{source}" if source[:1].isspace() else source
-    plain = ast.unparse(ast.parse(text))
-    new = ast.unparse(statements.replaced(ast.parse(text)))
+    plain = ast.unparse(parsed(text))
+    new = ast.unparse(statements.replaced(parsed(text)))
     return source if new == plain else new.removeprefix("if True:\n")

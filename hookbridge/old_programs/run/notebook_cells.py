@@ -16,6 +16,7 @@ from typing import Protocol
 
 from hookbridge import errors
 from hookbridge.ground import extras
+from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.reading.modules import why
 from hookbridge.old_programs.reading.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
@@ -55,7 +56,7 @@ def _is_ipython(source: str) -> bool:
     from hookbridge.old_programs.run import ipython
 
     try:
-        ast.parse(ipython.as_python(source))
+        parsed(ipython.as_python(source))
     except (SyntaxError, ValueError):  # `ValueError` for text that UTF-8 cannot hold
         return False
     return True

@@ -7,6 +7,7 @@ import builtins
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.reading.modules import Module, split_lines
@@ -101,7 +102,7 @@ class NeededImports:
         """The text with the wanted lines added."""
         if not (self._wanted or self.first or self.switch):
             return text
-        body = ast.parse(text).body
+        body = parsed(text).body
         imported = [_imported(statement) for statement in body]
         start = _start(body, imported)
         place = _after("tensorflow", imported, last=False) or start

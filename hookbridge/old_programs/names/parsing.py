@@ -1,0 +1,18 @@
+"""Python's parser, without what it warns of in old code."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+
+def parsed(source: str | bytes) -> ast.Module:
+    """The tree of a source, which may have escapes that newer Pythons warn of.
+
+    Raises:
+      SyntaxError: it is no Python.
+      ValueError: it has a null byte, before Python 3.12.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
