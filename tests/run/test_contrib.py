@@ -126,6 +126,17 @@ def test_small_functions_act_as_on_1_15(launcher: ForkServer) -> None:
     assert is_close(json.loads(done.stdout.splitlines()[-1]), recorded)
 
 
+@pytest.mark.slow
+def test_cells_act_as_on_1_15(launcher: ForkServer) -> None:
+    done = launch_fork(launcher, "cells.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    recorded = json.loads(RECORDED.with_name("contrib_cells_1_15.json").read_text())
+    assert (found["names"], found["errors"]) == (recorded["names"], recorded["errors"])
+    for cell, values in recorded["values"].items():
+        assert is_close(found["values"][cell], values), cell
+
+
 @ON_NEWEST
 @pytest.mark.slow
 def test_gradients_of_functions_are_those_of_1_15(launcher: ForkServer) -> None:
