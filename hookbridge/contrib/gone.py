@@ -50,6 +50,8 @@ def way_out(name: str) -> str:
     found = resolve(name, Target(NEWEST))
     if found is not None and found.code == "PRIVATE_GONE":
         return f"TensorFlow has no such private name. Way out: {found.hint}."
+    if found is not None and found.code == "KERAS_GONE":
+        return f"Keras has no such name any more. Way out: {found.hint}."
     return f"TensorFlow 1 had it; nothing stands for it. Way out: {hint(name)}."
 
 

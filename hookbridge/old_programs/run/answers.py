@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
+from hookbridge.old_programs.names.old_keras import was_there
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.run import stars, views
 
@@ -74,7 +75,7 @@ class Answers:
             try:
                 return views.find(self._targets_tf1, f"{dotted}.{name}")
             except ImportError:
-                if self._is_lost(dotted):
+                if self._is_lost(f"{dotted}.{name}"):
                     return Gone(f"{dotted}.{name}")
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
@@ -86,8 +87,8 @@ class Answers:
         return views.find(self._targets_tf1, place) if _is_private(place) else module
 
     def _is_lost(self, dotted: str) -> bool:
-        """Whether a private name that is not there raises when it is used."""
-        return not self._is_strict and _is_private(dotted)
+        """Whether a name that is not there raises when it is used."""
+        return not self._is_strict and (_is_private(dotted) or was_there(dotted))
 
     def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):
