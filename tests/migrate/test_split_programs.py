@@ -67,6 +67,18 @@ def test_a_package_that_is_given_imports_itself_by_its_name(tmp_path: Path) -> N
     assert imports[1:3] == [v1, v1]
 
 
+def test_a_name_that_another_file_hands_on_needs_no_comment(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(
+        "import tensorflow as tf\ntrain = tf.train\ncfg = tf.app.flags.FLAGS\n"
+    )
+    main = "from config import cfg, train\ntrain.AdamOptimizer(cfg.rate)\n"
+    (tmp_path / "main.py").write_text(main)
+    assert not any(done.result.todos for done in in_place(tmp_path))
+    text = (tmp_path / "config.py").read_text()
+    assert text.startswith("import tensorflow.compat.v1 as tf\n")
+    assert (tmp_path / "main.py").read_text().endswith(main)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path, name)
