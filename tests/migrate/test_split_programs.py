@@ -79,6 +79,17 @@ def test_a_name_that_another_file_hands_on_needs_no_comment(tmp_path: Path) -> N
     assert (tmp_path / "main.py").read_text().endswith(main)
 
 
+def test_a_switch_does_not_use_what_a_later_import_binds(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import tensorflow as tf\n")
+    for star in ("from net import *", "from net import tf"):
+        (tmp_path / "main.py").write_text(f"{star}\ntf.Session()\n")
+        in_place(tmp_path)
+        assert (tmp_path / "main.py").read_text() == (
+            "import tensorflow.compat.v1 as tf\n"
+            f"tf.disable_v2_behavior()\n{star}\ntf.Session()\n"
+        )
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path, name)

@@ -130,14 +130,16 @@ class NeededImports:
         """The call that switches, if any, and the import that it needs by then."""
         if not self.switch:
             return []
-        own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
-        place = next(own, after)
-        if place >= after:
-            return [(after, self.switch)]
         # The program's own modules may already use what is switched.
+        places = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
+        own = next(places, len(imported))
         name = self.switch.partition(".")[0]
-        if any(one.bound == name for held in imported[:place] for one in held):
-            return [(place, self.switch)]
+        binding = _binding(name, imported)
+        if 0 < binding <= own:
+            return [(min(max(after, binding), own), self.switch)]
+        if after <= own and name in self._wanted:
+            return [(after, self.switch)]
+        place = min(after, own)
         module = self._wanted.pop(name, "") or self.bound[name]
         return [(place, _line(name, module)), (place, self.switch)]
 
@@ -185,6 +187,12 @@ def _after(
         if any(one.full.startswith(package) for one in held)
     ]
     return places[-1 if last else 0] if places else 0
+
+
+def _binding(name: str, imported: Iterable[Sequence[Import]]) -> int:
+    """The number of the statement after the first import that binds a name, or 0."""
+    found = enumerate(imported, 1)
+    return next((n for n, held in found if any(one.bound == name for one in held)), 0)
 
 
 def _early(
