@@ -155,6 +155,33 @@ def test_a_place_that_lost_its_functions_has_them_again(tmp_path: Path) -> None:
     }
 
 
+OF_KERAS_2_2 = """\
+import tensorflow as tf
+import keras.engine as engine
+from keras import objectives
+from keras.backend.tensorflow_backend import set_session
+from keras.engine.topology import InputSpec, Layer
+from keras.layers.core import Dense
+from keras.optimizers import adam
+with tf.Session() as session:
+    set_session(session)
+    print(engine.Layer is Layer, Dense(1)(tf.ones([2, 3])).shape, adam.__name__)
+"""
+
+
+def test_modules_that_keras_had_as_a_package_of_its_own_come_back(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "old.py"
+    program.write_text(OF_KERAS_2_2)
+    ended = launch(program)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.splitlines()[-1] == "True (2, 1) Adam"
+    program.write_text("from keras.wrappers.scikit_learn import KerasClassifier\n")
+    (found,) = scan([program], target="2.21").findings
+    assert found.way_out == "the package SciKeras"
+
+
 def test_lost_functions_of_numpy_act_as_before() -> None:
     program = (
         "import warnings\nimport numpy as np\nfrom numpy import alen, math, msort\n"
