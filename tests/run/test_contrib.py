@@ -34,6 +34,7 @@ MEMBERS = RECORDED.with_name("contrib_members_1_15.json")
 # Name -> how the arguments that follow the first ones differ from 1.15.
 DIFFERENT: dict[str, str] = {
     "autograph.set_loop_options": "TensorFlow has no `back_prop` any more",
+    "eager.Variable": "TensorFlow 2 has no `collections`",
     "eager.defun": "rare options of `tf.function` have another place",
     "eager.function": "rare options of `tf.function` have another place",
     "lookup.string_to_index_table_from_file": "`name` is the last argument today",

@@ -2,7 +2,7 @@
 
 Reading order: `learn` and `run_config`, `estimators`, `hparams`, then one file for each
 other area: `strategies`, `lookup`, `buckets`, `framework`, `datasets`, `cells`,
-`fused_cells`, `recurrent_cells`, `conv_cells`, `projections`, `sequences`,
+`fused_cells`, `linear`, `recurrent_cells`, `conv_cells`, `projections`, `sequences`,
 `embeddings`, `vocabularies`, `predictor`, `profiling`, `optimizers`, `eager`, `mnist`,
 and the room `seq2seq`.
 """

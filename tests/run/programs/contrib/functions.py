@@ -5,6 +5,8 @@ import tempfile
 
 import tensorflow as tf
 from numbers_of import numbers
+from tensorflow.contrib.rnn.python.ops import core_rnn_cell
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
 
 framework, training = tf.contrib.framework, tf.contrib.training
 results = {}
@@ -14,6 +16,16 @@ for summed in ("sum_over_timesteps", "sum_over_batch"):
     options[summed] = True
     results[summed] = tf.contrib.seq2seq.sequence_loss(
         scores, tf.constant([[0, 1], [1, 0]]), tf.constant([[1.0, 0.5], [0.0, 2.0]]), **options)
+parts = [tf.constant([[1.0, 2.0]]), tf.constant([[3.0]])]
+with tf.variable_scope("linear", initializer=tf.constant_initializer(0.5)):
+    results["linear"] = _linear(parts, 2, True)
+with tf.variable_scope("plain", initializer=tf.constant_initializer(0.5)):
+    results["plain"] = core_rnn_cell._linear(parts[0], 2, False)
+ones = tf.ones_initializer()
+with tf.variable_scope("made", partitioner=tf.fixed_size_partitioner(2)):
+    made = _Linear(parts, 2, True, bias_initializer=ones, kernel_initializer=ones)
+    results["made"] = [made(parts), made([2 * part for part in parts])]
+names = sorted(v.name for v in tf.trainable_variables())
 nested = framework.py_func(
     lambda x, y: {"a": x + y, "b": [x * y]}, [tf.constant([1.0, 2.0])],
     {"y": tf.constant([3.0, 5.0])}, {"a": tf.float32, "b": [tf.float32]}, {"a": [2], "b": [[2]]})
@@ -23,15 +35,14 @@ plain = framework.py_func(
 shapes = [plain.shape.as_list(), nested["b"][0].shape.as_list()]
 framework.assert_scalar(plain, "named")
 weight = tf.get_variable("weight", initializer=[1.0, 2.0])
-eager = tf.contrib.eager.Variable(3.0, True, ["mine"], name="eager")
+eager = tf.contrib.eager.Variable(3.0, name="eager")
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    session.run(tf.variables_initializer(tf.get_collection("mine")))
     found = {name: numbers(session.run(value)) for name, value in results.items()}
     found["values"] = numbers(session.run([plain, eager]))
     folder = tempfile.mkdtemp()
     path = tf.train.Saver([weight]).save(session, os.path.join(folder, "model"))
-found["shapes"] = shapes
+found["shapes"], found["names"] = shapes, names
 found["checkpoint"] = [
     framework.load_checkpoint(filepattern=path).get_tensor("weight").tolist(),
     framework.load_variable(checkpoint_dir=folder, name="weight:0").tolist(),
