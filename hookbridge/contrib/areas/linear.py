@@ -1,4 +1,4 @@
-"""`_linear` and `_Linear`, which cells of programs take from files of `tf.contrib.rnn`."""
+"""`_linear` and `_Linear`, which programs take from files of `tf.contrib.rnn`."""
 
 from __future__ import annotations
 
