@@ -50,6 +50,12 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
+    owner, _, last = name.rpartition(".")
+    if owner and last.startswith("__") and last.endswith("__"):
+        # A module has its `__name__` wherever it is.
+        outcome = resolve(owner, target)
+        living = outcome.living if outcome is not None else ""
+        return outcome and outcome._replace(living=living and f"{living}.{last}")
     if part := lost_part(name):
         return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
@@ -213,6 +219,7 @@ _RESOLVERS = (
     (("tf.examples", "tensorflow.examples"), _resolve_tutorials),
     (("tensorflow.python.keras",), private_names.resolve_keras),
     (("tensorflow.python",), private_names.resolve_private),
+    (private_names.FILES, private_names.resolve_file),
     (("tf_slim",), _resolve_slim),
     ((_CARRIED,), _resolve_carried),
     ((f"{ESTIMATOR}.v1",), _resolve_our_v1),

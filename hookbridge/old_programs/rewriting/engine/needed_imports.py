@@ -130,16 +130,17 @@ class NeededImports:
         """The call that switches, if any, and the import that it needs by then."""
         if not self.switch:
             return []
-        # The program's own modules may already use what is switched.
-        places = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
-        own = next(places, len(imported))
         name = self.switch.partition(".")[0]
-        binding = _binding(name, imported)
-        if 0 < binding <= own:
-            return [(min(max(after, binding), own), self.switch)]
-        if after <= own and name in self._wanted:
-            return [(after, self.switch)]
-        place = min(after, own)
+        binding = [n for n, held in enumerate(imported, 1) if _binds(held, name)]
+        if binding and all(imported[after : binding[0]]):
+            after = max(after, binding[0])  # nothing but imports stands between
+        own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
+        # The program's own modules may already use what is switched.
+        place = min(next(own, after), after)
+        if any(number <= place for number in binding):
+            return [(place, self.switch)]
+        if place == after and name in self._wanted:
+            return [(place, self.switch)]
         module = self._wanted.pop(name, "") or self.bound[name]
         return [(place, _line(name, module)), (place, self.switch)]
 
@@ -148,6 +149,11 @@ class NeededImports:
         return one.full.partition(".")[0] in ("", *self._own) or any(
             name in self._own for name in (one.full, one.full.rpartition(".")[0])
         )
+
+
+def _binds(held: Iterable[Import], name: str) -> bool:
+    """Whether imports bind a name."""
+    return any(one.bound == name for one in held)
 
 
 def _line(name: str, module: str) -> str:
@@ -187,12 +193,6 @@ def _after(
         if any(one.full.startswith(package) for one in held)
     ]
     return places[-1 if last else 0] if places else 0
-
-
-def _binding(name: str, imported: Iterable[Sequence[Import]]) -> int:
-    """The number of the statement after the first import that binds a name, or 0."""
-    found = enumerate(imported, 1)
-    return next((n for n, held in found if any(one.bound == name for one in held)), 0)
 
 
 def _early(

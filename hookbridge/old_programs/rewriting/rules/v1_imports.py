@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
@@ -15,7 +16,7 @@ from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
 # The other modules stay what they are.
-_OTHERS = ("tf.compat.v1", "tf.contrib", "tf.examples")
+_OTHERS = ("tf.compat.v1", "tf.contrib", "tf.examples", *FILES)
 # Parts of `tensorflow` that are in no other place.
 _PARTS = ("compat", "python", "contrib", "core")
 _WHOLE = ("tensorflow",)
