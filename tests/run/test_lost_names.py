@@ -174,7 +174,7 @@ def test_modules_that_keras_had_as_a_package_of_its_own_come_back(
 ) -> None:
     program = tmp_path / "old.py"
     program.write_text(OF_KERAS_2_2)
-    ended = launch(program)
+    ended = launch(str(program))
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert ended.stdout.splitlines()[-1] == "True (2, 1) Adam"
     program.write_text("from keras.wrappers.scikit_learn import KerasClassifier\n")
