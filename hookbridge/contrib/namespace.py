@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from hookbridge import errors
 from hookbridge.contrib.gone import Gone
@@ -36,6 +36,10 @@ class Contrib(types.ModuleType):
             value = _below(self._contrib_path, name)
         self.__dict__[name] = value
         return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """A name in a file that was taken for a module is a function that is gone."""
+        Gone(self.__name__.replace("tensorflow", "tf", 1))(*args, **kwargs)
 
     def __dir__(self) -> list[str]:
         """The names that live: what a program finds that goes through the module."""
@@ -87,7 +91,7 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
     value = find(f"{area}.{name}")
     if value is not None and not isinstance(value, types.ModuleType):
         return value
-    if value is not None or name.islower():
+    if value is not None or (name.islower() and not name.startswith("_")):
         real = None if isinstance(value, Contrib) else value
         return Contrib(f"{path}.{name}", real)
     return Gone(f"tf.contrib.{area}.{name}")

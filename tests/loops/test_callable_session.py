@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from estimator_models import estimators
+from fork_server import ForkServer
 from hook_fetching import hook_of
 
 import hookbridge as hb
@@ -123,12 +124,12 @@ def test_sessions_that_would_change_are_left_alone(
     class Own(tf.compat.v1.Session):  # type: ignore[misc]
         pass
 
-    cost = v1.ConfigProto(graph_options=v1.GraphOptions(build_cost_model=1))
     named = v1.ConfigProto()
     named.experimental.session_metadata.name = "named"
     server = v1.train.Server.create_local_server()
     for session in (
-        *(Own(), v1.Session(config=cost), v1.Session(config=named)),
+        Own(),
+        v1.Session(config=named),
         v1.Session(server.target),
     ):
         with subtests.test(str(session)):
@@ -136,6 +137,27 @@ def test_sessions_that_would_change_are_left_alone(
             CallableSessionHook().after_create_session(session, None)
             assert type(session) is before
             session.close()
+
+
+def test_a_session_that_measures_costs_is_left_alone(
+    tmp_path: Path, fork_server: ForkServer
+) -> None:
+    """In a process of its own: TensorFlow measures all memory of it from then on.
+
+    It then frees the counter of that memory too early, and later steps crash.
+    """
+    program = tmp_path / "measuring.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "from hookbridge.jobs.loops.callable_session import CallableSession\n"
+        "v1 = tf.compat.v1\n"
+        "options = v1.GraphOptions(build_cost_model=1)\n"
+        "with tf.Graph().as_default():\n"
+        "    session = v1.Session(config=v1.ConfigProto(graph_options=options))\n"
+        "    print(CallableSession.adopt(session), type(session) is v1.Session)\n"
+    )
+    done = fork_server.run(str(program), folder=tmp_path)
+    assert done.stdout == "False True\n", done.stderr
 
 
 def test_recovered_session_is_adopted_too(graph: Any, calls: list[Any]) -> None:

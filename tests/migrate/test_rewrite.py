@@ -38,6 +38,15 @@ def test_a_result_tells_what_was_done_and_what_is_left() -> None:
     assert migrate.rewrite(done.source).source == done.source
 
 
+def test_a_check_that_the_rewritten_program_fails_gets_a_comment() -> None:
+    done = migrate.rewrite(
+        'import tensorflow as tf\nassert tf.__version__ < "2"\ntf.placeholder\n'
+    )
+    (todo,) = done.todos
+    assert todo.code == "VERSION_CHECK"
+    assert migrate.rewrite(done.source).source == done.source
+
+
 def test_only_and_skip_choose_the_rules_and_the_target_decides() -> None:
     text = f"{OLD}x = tf.AUTO_REUSE, tf.contrib.crf\n"
     all_but = migrate.rewrite(text, skip=["dead-names", "todos"])

@@ -31,6 +31,18 @@ SEQ2SEQ = RECORDED.with_name("contrib_seq2seq_1_15.json")
 SIGNATURES = RECORDED.with_name("contrib_signatures_1_15.json")
 # Name of a class of tf.contrib -> its public members on TensorFlow 1.15.5.
 MEMBERS = RECORDED.with_name("contrib_members_1_15.json")
+# Name -> how the arguments that follow the first ones differ from 1.15.
+DIFFERENT: dict[str, str] = {
+    "autograph.set_loop_options": "TensorFlow has no `back_prop` any more",
+    "eager.Variable": "TensorFlow 2 has no `collections`",
+    "eager.defun": "rare options of `tf.function` have another place",
+    "eager.function": "rare options of `tf.function` have another place",
+    "lookup.string_to_index_table_from_file": "`name` is the last argument today",
+    "opt.LazyAdamOptimizer": "TensorFlow's Adam has one more",
+    "rnn.GRUBlockCellV2": "`cell_size`, which had been given up, is gone",
+    "tensorboard.plugins.projector.visualize_embeddings": "a writer is `logdir`",
+    "util.loader.load_op_library": "`path` is `library_filename`",
+}
 # Class -> the members that it lacks today, and why.
 LACKING: dict[str, str | None] = {
     "data.Optional": "none_from_structure value_structure",  # renamed by TensorFlow
@@ -38,7 +50,6 @@ LACKING: dict[str, str | None] = {
     "distribute.CollectiveAllReduceStrategy": None,
     "distribute.MirroredStrategy": None,
     "distribute.ParameterServerStrategy": None,
-    "distribute.TPUStrategy": "experimental_make_numpy_dataset steps_per_run",
     # A function: towers take the optimizer itself.
     "estimator.TowerOptimizer": None,
     # TensorFlow has the message no more.
@@ -135,6 +146,37 @@ def test_cells_act_as_on_1_15(launcher: ForkServer) -> None:
     assert (found["names"], found["errors"]) == (recorded["names"], recorded["errors"])
     for cell, values in recorded["values"].items():
         assert is_close(found["values"][cell], values), cell
+
+
+@pytest.mark.slow
+def test_functions_with_other_arguments_today_act_as_on_1_15(
+    launcher: ForkServer,
+) -> None:
+    done = launch_fork(launcher, "functions.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    recorded = json.loads(RECORDED.with_name("contrib_functions_1_15.json").read_text())
+    found = json.loads(done.stdout.splitlines()[-1])
+    differing = {n: found[n] for n in found if not is_close(found[n], recorded[n])}
+    assert not differing and found.keys() == recorded.keys()
+
+
+@ON_NEWEST
+def test_fused_cells_name_their_variables_as_on_1_15(
+    launcher: ForkServer, tmp_path: Path
+) -> None:
+    program = tmp_path / "cells.py"
+    program.write_text(
+        "import tensorflow as tf\nfrom tensorflow.contrib import rnn\n"
+        "x = tf.zeros([5, 2, 4])\nfor cell in rnn.LSTMBlockFusedCell(3), "
+        "rnn.TimeReversedFusedRNN(rnn.LSTMBlockFusedCell(3)), "
+        "rnn.LSTMBlockFusedCell(3, reuse=True):\n    cell(x, dtype=tf.float32)\n"
+        "rnn.LSTMBlockFusedCell(3)(x, dtype=tf.float32, scope='own')\n"
+        "print(*(v.op.name for v in tf.global_variables() if 'kernel' in v.name))\n"
+    )
+    ended = launch_fork(launcher, str(program))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    names = "lstm_fused_cell/kernel lstm_fused_cell_1/kernel own/kernel"
+    assert ended.stdout.splitlines()[-1] == names
 
 
 @ON_NEWEST
@@ -237,12 +279,12 @@ def test_names_take_the_arguments_and_have_the_members_of_1_15(outs: list[Any]) 
     names = outs[0]
     for name, arguments in json.loads(SIGNATURES.read_text()).items():
         found, wanted = names["arguments"][name].split(), arguments.split()
-        if found[-1] == "...":  # the rest is passed on
+        if found[-1:] == ["..."]:  # the rest is passed on
             found.pop()
             wanted = wanted[: len(found)]
         # TensorFlow's own functions may have got more arguments.
         found = found if name in names["ours"] else found[: len(wanted)]
-        assert found == wanted, name
+        assert found == wanted or name in DIFFERENT, name
     for name in json.loads(MEMBERS.read_text()):
         assert names["lacking"][name] == LACKING.get(name, ""), name
 

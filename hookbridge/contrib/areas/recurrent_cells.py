@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.linear import linear
 
 v1: Any = tf.compat.v1
 RNNCell: Any = of_keras2("RNNCell")
@@ -178,11 +178,11 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
             state = tf.split(state, sizes, 1)
         own, attention, flat = state
         window = tf.reshape(flat, [-1, self._length, self._size])
-        inputs = _linear([inputs, attention], self._input_size or inputs.shape[1])
+        inputs = linear([inputs, attention], self._input_size or inputs.shape[1], True)
         output, own = self._cell(inputs, own)
         attention = self._attend(tf.concat(tf.nest.flatten(own), 1), window)
         with v1.variable_scope("attn_output_projection"):
-            output = _linear([output, attention], self._size)
+            output = linear([output, attention], self._size, True)
         window = tf.concat([window[:, 1:], output[:, None]], 1)
         flat = tf.reshape(window, [-1, self._length * self._size])
         new = (own, attention, flat)
@@ -195,7 +195,7 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
             weights = v1.get_variable("attn_w", shape)
             vector = v1.get_variable("attn_v", [self._vec_size])
             features = tf.nn.conv2d(window[:, :, None], weights, 1, "SAME")[:, :, 0]
-            asked = _linear([query], self._vec_size)[:, None]
+            asked = linear([query], self._vec_size, True)[:, None]
         scores = tf.reduce_sum(vector * tf.tanh(features + asked), 2)
         return tf.reduce_sum(tf.nn.softmax(scores)[:, :, None] * window, 1)
 
@@ -203,11 +203,3 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
 def _product(x: Any, size: int, name: str) -> Any:
     """`x` `[batch, depth]` through a matrix of that name, as `[batch, size]`."""
     return tf.matmul(x, v1.get_variable(name, [x.shape[1], size], x.dtype))
-
-
-def _linear(parts: Sequence[Any], size: int) -> Any:
-    """A dense layer over parts `[batch, depth]`, as `[batch, size]`."""
-    result = _product(tf.concat(parts, 1), size, "kernel")
-    zeros = v1.zeros_initializer()
-    bias = v1.get_variable("bias", [size], result.dtype, zeros)
-    return tf.nn.bias_add(result, bias)

@@ -108,7 +108,8 @@ def sequence_loss(
     weights: Any,
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
-    *,
+    sum_over_timesteps: bool = False,
+    sum_over_batch: bool = False,
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Any:
@@ -119,7 +120,11 @@ def sequence_loss(
         losses = loss(labels=tf.reshape(targets, [-1]), logits=flat)
         losses = tf.reshape(losses, tf.shape(logits)[:2]) * weights
         axes = [0] * average_across_batch + [1] * average_across_timesteps
+        counted = weights
+        if not axes:
+            axes = [0] * sum_over_batch + [1] * sum_over_timesteps
+            counted = tf.cast(tf.not_equal(weights, 0), losses.dtype)
         if not axes:
             return losses
-        total, size = tf.reduce_sum(losses, axes), tf.reduce_sum(weights, axes)
+        total, size = tf.reduce_sum(losses, axes), tf.reduce_sum(counted, axes)
         return tf.math.divide_no_nan(total, size)

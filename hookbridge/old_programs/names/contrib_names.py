@@ -22,6 +22,8 @@ AREAS: dict[str, tuple[str, ...]] = {
 # Names that are not where the rest of their area is. Classes of ours that derive from
 # Keras 2 or Estimator are among them: these are loaded only for who asks.
 NAMES: dict[str, str] = table("names")["contrib names"]
+# The last parts of the names of its files, of which programs import private ones too.
+FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
 
 def areas_above(path: str) -> bool:
@@ -51,7 +53,7 @@ def lives(name: str) -> bool:
     if has_files:
         *_, near, last = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
-        return (areas_above(area) and last.islower()) or any(
+        return (areas_above(area) and last in FILES_IN_AREAS) or any(
             f"{place}.{last}" in NAMES or last in names().get(place, ())
             for place in (area, f"{area}.{near}")
         )

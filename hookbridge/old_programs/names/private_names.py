@@ -11,6 +11,7 @@ from hookbridge.old_programs.names.outcome import (
     OTHER_IN_V1,
     V1,
     Resolution,
+    gone,
     has_estimator,
     joined,
 )
@@ -26,6 +27,10 @@ LAYERS = frozenset(table("names")["modules of layers"])
 OTHERS: dict[str, str] = table("names")["private"]
 # Private modules that have another place today.
 MOVED: dict[str, str] = table("names")["moved private modules"]
+# Packages of TensorFlow beside `tensorflow.python` whose names are those of files.
+FILES: tuple[str, ...] = tuple(table("names")["private files"])
+# The modules of these that TensorFlow has no more, for targets that are not installed.
+_GONE_FILES: list[str] = table("names")["gone modules"]
 # Modules of Keras 1.15 -> those of Keras 2 that have their names today. Where a dot
 # ends the name, the modules inside of it are not meant.
 _MOVED_IN_KERAS: dict[str, list[str]] = table("names")["moved modules of keras"]
@@ -134,6 +139,13 @@ def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None
     if living := _other_meaning(name, module, last, target):
         return Resolution("V1_NAME", living)
     return _resolve_in_place(name, target)
+
+
+def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
+    """None if a file outside of `tensorflow.python` has a name, or may have it."""
+    path = name.replace("tf.", "tensorflow.", 1)
+    is_listed = any(f"{name}.".startswith(f"{one}.") for one in _GONE_FILES)
+    return gone(name) if is_listed or missing_private(path, target).rest else None
 
 
 def _resolve_in_place(name: str, target: Target) -> Resolution:

@@ -50,6 +50,12 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
+    owner, _, last = name.rpartition(".")
+    if owner and last.startswith("__") and last.endswith("__"):
+        # A module has its `__name__` wherever it is.
+        outcome = resolve(owner, target)
+        living = outcome.living if outcome is not None else ""
+        return outcome and outcome._replace(living=living and f"{living}.{last}")
     if part := lost_part(name):
         return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
@@ -95,12 +101,13 @@ def is_of_no_version(name: str) -> bool:
     """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
 
     A program of TensorFlow 1 that has such a name does not get there. The names of
-    before 1.0 that have a hint are no such names.
+    before 1.0 that have a hint, and what is below them, are no such names.
     """
     for place in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
         name = name.replace(place, "tf.estimator.", 1)
     name = name.replace(f"{V1}.", "tf.", 1)
-    if had_in_tf1(name) or name in table("names")["hints"]:
+    hints = table("names")["hints"]
+    if had_in_tf1(name) or any(f"{name}.".startswith(f"{old}.") for old in hints):
         return False
     return not any(Target(version).has(name) for version in versions())
 
@@ -215,6 +222,7 @@ _RESOLVERS = (
     (("tensorflow.python.keras",), private_names.resolve_keras),
     (("tensorflow.python",), private_names.resolve_private),
     ((old_keras.KERAS,), old_keras.resolve),
+    (private_names.FILES, private_names.resolve_file),
     (("tf_slim",), _resolve_slim),
     ((_CARRIED,), _resolve_carried),
     ((f"{ESTIMATOR}.v1",), _resolve_our_v1),

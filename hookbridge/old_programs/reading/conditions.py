@@ -102,10 +102,16 @@ class Conditions:
         is_of_version = (attributes | names) & _VERSIONS or names & self._asking
         return bool(calls & {"hasattr", "dir"} or is_of_version)
 
-    def outcome(self, test: ast.expr) -> bool | None:
-        """What a condition comes to under all versions; None if that is not known."""
+    def outcome(self, test: ast.expr, tensorflow: str = "") -> bool | None:
+        """What a condition comes to under all versions; None if that is not known.
+
+        `tensorflow` is the only version of TensorFlow that counts, if it is given.
+        """
         try:
-            found = {bool(_Reading(self, *versions).value(test)) for versions in _ENDS}
+            found = {
+                bool(_Reading(self, python, tensorflow or version).value(test))
+                for python, version in _ENDS
+            }
         except (
             UnknownConditionError,
             TypeError,

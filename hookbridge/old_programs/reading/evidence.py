@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
+from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading import keras_signs
@@ -33,6 +34,8 @@ _LEFTOVERS = ("tf.layers", "tf.summary", "tf.contrib", "tf.estimator")
 _OLD_METHODS = frozenset({"make_one_shot_iterator", "make_initializable_iterator"})
 # What the author of a file that means TensorFlow 2 writes; rewrites write it, too.
 _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
+# Names of both versions that the list of `tf.compat.v1` does not have, or not all.
+_IN_BOTH = ("tf.compat", "tf.keras", "tf.estimator", *FILES)
 EAGER_ALONE = ".disable_eager_execution"
 _SWITCHES = (".disable_v2_behavior", EAGER_ALONE)
 _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
@@ -214,7 +217,7 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
         yield "switch", name, line
     if name.startswith(_FOR_TF2) or (
         name.startswith("tf.")
-        and not name.startswith(("tf.compat", "tf.keras", "tf.estimator"))
+        and not name.startswith(_IN_BOTH)
         and target.has(name)
         and not target.has_v1(name)
     ):

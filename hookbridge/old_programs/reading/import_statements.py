@@ -24,7 +24,7 @@ def canonical(dotted: str) -> str:
     `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
     root, _, rest = dotted.partition(".")
-    if root != "tensorflow" or rest.startswith(("python.", "core.")):
+    if root != "tensorflow" or f"{rest}.".startswith(("python.", "core.")):
         return dotted
     rest = _COPIES.sub("", rest)
     if rest.startswith("compat.v1.contrib"):

@@ -88,10 +88,14 @@ class Module:
         return parts if PurePath(self.file).stem == "__init__" else parts[:-1]
 
     @functools.cached_property
+    def conditions(self) -> Conditions:
+        """What its conditions about versions come to."""
+        return Conditions(self.nodes, self.names)
+
+    @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        conditions = Conditions(self.nodes, self.names)
-        return guards.guarded(self.nodes, conditions, self._is_dead)
+        return guards.guarded(self.nodes, self.conditions, self._is_dead)
 
     def _is_dead(self, part: ast.AST) -> bool:
         """Whether a part has a name or a module that is not there today."""

@@ -14,8 +14,10 @@ import tensorflow as tf
 
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
-from hookbridge.old_programs.names.old_keras import was_there
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -53,7 +55,7 @@ class Answers:
             return self._checked(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
             if self._is_lost(dotted):
-                return Gone(dotted)
+                return Gone(canonical(dotted))
             raise
 
     @_not_converted
@@ -76,7 +78,7 @@ class Answers:
                 return views.find(self._targets_tf1, f"{dotted}.{name}")
             except ImportError:
                 if self._is_lost(f"{dotted}.{name}"):
-                    return Gone(f"{dotted}.{name}")
+                    return Gone(canonical(f"{dotted}.{name}"))
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
@@ -87,8 +89,14 @@ class Answers:
         return views.find(self._targets_tf1, place) if _is_private(place) else module
 
     def _is_lost(self, dotted: str) -> bool:
-        """Whether a name that is not there raises when it is used."""
-        return not self._is_strict and (_is_private(dotted) or was_there(dotted))
+        """Whether a name that is not there can be imported, and raises when it is used.
+
+        So it is with private names, and with all that nothing stands for.
+        """
+        if self._is_strict:
+            return False
+        outcome = resolve(canonical(dotted), Target(NEWEST))
+        return _is_private(dotted) or (outcome is not None and not outcome.living)
 
     def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):

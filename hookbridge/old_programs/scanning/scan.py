@@ -26,6 +26,7 @@ from hookbridge.old_programs.scanning.findings import (
     sort_key,
 )
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
+from hookbridge.old_programs.scanning.version_checks import of_versions
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
@@ -75,6 +76,8 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
             findings += calls.of_call(module, place, node, target)
         elif isinstance(node, ast.Compare):
             findings += calls.exact_tensors(module, node)
+        elif isinstance(node, ast.Assert | ast.If):
+            findings += of_versions(module, place, node, target)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))

@@ -132,13 +132,16 @@ class NeededImports:
         """The call that switches, if any, and the import that it needs by then."""
         if not self.switch:
             return []
-        own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
-        place = next(own, after)
-        if place >= after:
-            return [(after, self.switch)]
-        # The program's own modules may already use what is switched.
         name = self.switch.partition(".")[0]
-        if any(one.bound == name for held in imported[:place] for one in held):
+        binding = [n for n, held in enumerate(imported, 1) if _binds(held, name)]
+        if binding and all(imported[after : binding[0]]):
+            after = max(after, binding[0])  # nothing but imports stands between
+        own = (n for n, held in enumerate(imported) if any(map(self._is_own, held)))
+        # The program's own modules may already use what is switched.
+        place = min(next(own, after), after)
+        if any(number <= place for number in binding):
+            return [(place, self.switch)]
+        if place == after and name in self._wanted:
             return [(place, self.switch)]
         module = self._wanted.pop(name, "") or self.bound[name]
         return [(place, _line(name, module)), (place, self.switch)]
@@ -148,6 +151,11 @@ class NeededImports:
         return one.full.partition(".")[0] in ("", *self._own) or any(
             name in self._own for name in (one.full, one.full.rpartition(".")[0])
         )
+
+
+def _binds(held: Iterable[Import], name: str) -> bool:
+    """Whether imports bind a name."""
+    return any(one.bound == name for one in held)
 
 
 def _line(name: str, module: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
@@ -15,7 +16,7 @@ from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
 # The other modules stay what they are.
-_OTHERS = ("tf.compat.v1", "tf.contrib", "tf.examples")
+_OTHERS = ("tf.compat.v1", "tf.contrib", "tf.examples", *FILES)
 # Parts of `tensorflow` that are in no other place.
 _PARTS = ("compat", "python", "contrib", "core")
 _WHOLE = ("tensorflow",)
@@ -28,7 +29,8 @@ def inherit_v1(module: Module, place: Place) -> None:
         names.through[name] = _as_v1(value)
     for name, value in names.bound.items() if place.targets_tf1 else ():
         given = names.given.get(name)
-        is_own = given.star if given is not None else name in names.bound_here
+        is_here = name in names.bound_here and name not in names.handed_on
+        is_own = is_here if given is None else given.star
         if not is_own:
             names.bound[name] = _as_v1(value)
 

@@ -1,0 +1,58 @@
+"""Checks of versions that end a program on the target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+
+# What a file of TensorFlow 1 reads as its version under `hookbridge run`.
+_UNDER_RUN = "1.15.5"
+_EXITS = ("exit", "quit", "_exit", "abort")
+
+
+def of_versions(
+    module: Module, place: Place, node: ast.stmt, target: Target
+) -> Iterator[Finding]:
+    """An `assert`, or an `if` whose branch ends the program, that fails today."""
+    if isinstance(node, ast.Assert):
+        test, is_passed = node.test, True
+    elif isinstance(node, ast.If) and _ends(node.body):
+        test, is_passed = node.test, False
+    elif isinstance(node, ast.If) and _ends(node.orelse):
+        test, is_passed = node.test, True
+    else:
+        return
+    conditions = module.conditions
+    if id(node) in module.guarded or not conditions.asks(test):
+        return
+    today = f"{target.version}.0"
+    if conditions.outcome(test, today) is not (not is_passed):
+        return
+    if _is_tried(module, node):
+        return
+    version = _UNDER_RUN if place.targets_tf1 else today
+    is_run = conditions.outcome(test, version) is is_passed
+    code = "VERSION_CHECK" if is_run else "VERSION_REFUSED"
+    way = "the program without this check"
+    yield finding_at(module, node, code, ast.unparse(test), way)
+
+
+def _is_tried(module: Module, node: ast.stmt) -> bool:
+    """Whether a statement stands in a `try` that may catch what it raises."""
+    tries = (one for one in module.nodes if isinstance(one, ast.Try) and one.handlers)
+    return any(node in ast.walk(part) for one in tries for part in one.body)
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """Whether a branch ends the program."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        function = last.value.func
+        name = getattr(function, "attr", "") or getattr(function, "id", "")
+        return name in _EXITS
+    return isinstance(last, ast.Raise)
