@@ -67,6 +67,29 @@ def test_a_package_that_is_given_imports_itself_by_its_name(tmp_path: Path) -> N
     assert imports[1:3] == [v1, v1]
 
 
+def test_a_name_that_another_file_hands_on_needs_no_comment(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(
+        "import tensorflow as tf\ntrain = tf.train\ncfg = tf.app.flags.FLAGS\n"
+    )
+    main = "from config import cfg, train\ntrain.AdamOptimizer(cfg.rate)\n"
+    (tmp_path / "main.py").write_text(main)
+    assert not any(done.result.todos for done in in_place(tmp_path))
+    text = (tmp_path / "config.py").read_text()
+    assert text.startswith("import tensorflow.compat.v1 as tf\n")
+    assert (tmp_path / "main.py").read_text().endswith(main)
+
+
+def test_a_switch_does_not_use_what_a_later_import_binds(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import tensorflow as tf\n")
+    for star in ("from net import *", "from net import tf"):
+        (tmp_path / "main.py").write_text(f"{star}\ntf.Session()\n")
+        in_place(tmp_path)
+        assert (tmp_path / "main.py").read_text() == (
+            "import tensorflow.compat.v1 as tf\n"
+            f"tf.disable_v2_behavior()\n{star}\ntf.Session()\n"
+        )
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path, name)

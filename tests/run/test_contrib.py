@@ -161,6 +161,25 @@ def test_functions_with_other_arguments_today_act_as_on_1_15(
 
 
 @ON_NEWEST
+def test_fused_cells_name_their_variables_as_on_1_15(
+    launcher: ForkServer, tmp_path: Path
+) -> None:
+    program = tmp_path / "cells.py"
+    program.write_text(
+        "import tensorflow as tf\nfrom tensorflow.contrib import rnn\n"
+        "x = tf.zeros([5, 2, 4])\nfor cell in rnn.LSTMBlockFusedCell(3), "
+        "rnn.TimeReversedFusedRNN(rnn.LSTMBlockFusedCell(3)), "
+        "rnn.LSTMBlockFusedCell(3, reuse=True):\n    cell(x, dtype=tf.float32)\n"
+        "rnn.LSTMBlockFusedCell(3)(x, dtype=tf.float32, scope='own')\n"
+        "print(*(v.op.name for v in tf.global_variables() if 'kernel' in v.name))\n"
+    )
+    ended = launch_fork(launcher, str(program))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    names = "lstm_fused_cell/kernel lstm_fused_cell_1/kernel own/kernel"
+    assert ended.stdout.splitlines()[-1] == names
+
+
+@ON_NEWEST
 @pytest.mark.slow
 def test_gradients_of_functions_are_those_of_1_15(launcher: ForkServer) -> None:
     done = launch_fork(launcher, "eager.py", cwd=CONTRIB)

@@ -96,6 +96,22 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert last == f"`--details` lists {len(mended)} places more."
 
 
+def test_names_of_before_1_0_and_what_is_below_them_are_left_to_a_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\nx = tf.placeholder(tf.float32)\n"
+        "tf.nn.seq2seq.basic_rnn_seq2seq(x, x, None)\n"
+        "tf.batch_matrix_inverse(x)\ntf.of_no_version.at_all(x)\n"
+    )
+    assert main(["doctor", "--format=json", str(tmp_path)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    ways = {one["name"]: one["person"] for one in found["found"] if one["person"]}
+    assert found["left"] == 2
+    assert "legacy_seq2seq" in ways["tf.nn.seq2seq.basic_rnn_seq2seq"]
+    assert "`tf.linalg.inv`" in ways["tf.batch_matrix_inverse"]
+
+
 def test_packages_that_fail_together_are_named_with_the_command() -> None:
     versions = {"tf-nightly": "2.20.0", "protobuf": "7.34.2"}
     (trouble,) = compat.known_troubles(versions)

@@ -87,6 +87,19 @@ def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
 
 
+def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
+    """The numbers are those of SciPy 1.1."""
+    pytest.importorskip("PIL")
+    values = np.array([[-1.0, 0.0], [1.0, 3.0]])
+    picture = lost_pictures.toimage(values, cmin=-1.0, cmax=1.0)
+    assert (picture.mode, np.asarray(picture).tolist()) == ("L", [[0, 128], [255, 255]])
+    channels_first = np.zeros((3, 2, 5), np.uint8)
+    assert lost_pictures.toimage(channels_first).size == (5, 2)
+    assert lost_pictures.toimage(channels_first, mode="L").mode == "L"
+    scaled = lost_pictures.bytescale(values, high=10, low=2)
+    assert scaled.tolist() == [[2, 4], [6, 10]]
+
+
 OF_PILLOW = {
     name
     for name, row in lost_in_libraries.lost_names().items()
@@ -117,6 +130,56 @@ def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) ->
         found.append({(f.line, f.code, f.name) for f in report.findings})
     fonts = ("PIL.ImageFont.FreeTypeFont.getsize", "PIL.ImageFont.ImageFont.getsize")
     assert found == [{(4, "LOST_FUNCTION", font) for font in fonts}, set()]
+
+
+def test_a_place_that_lost_its_functions_has_them_again(tmp_path: Path) -> None:
+    text = (
+        "import numpy as np\nimport numpy.lib.arraysetops as sets\n"
+        "from numpy.lib.nanfunctions import nansum\n"
+        "print(np.lib.pad([1], 1, 'constant'), sets.union1d([1], [2]), nansum([2]))\n"
+    )
+    lost_names.bring_back(())
+    (tmp_path / "sets.py").write_text(text)
+    assert main(["migrate", "rewrite", str(tmp_path), "--write"]) == 0
+    rewritten = (tmp_path / "sets.py").read_text()
+    assert "np.pad([1]" in rewritten and "np.union1d" in rewritten
+    for program in (text, rewritten):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(program, {})
+        assert out.getvalue() == "[0 1 0] [1 2] 2\n"
+    (tmp_path / "sets.py").write_text("import scipy as sp\nsp.sign(2), sp.sqrt(-1)\n")
+    found = {f.name: f.way_out for f in scan([tmp_path]).findings}
+    assert found == {
+        "scipy.sign": "`numpy.sign`",
+        "scipy.sqrt": "`numpy.lib.scimath.sqrt`",
+    }
+
+
+OF_KERAS_2_2 = """\
+import tensorflow as tf
+import keras.engine as engine
+from keras import objectives
+from keras.backend.tensorflow_backend import set_session
+from keras.engine.topology import InputSpec, Layer
+from keras.layers.core import Dense
+from keras.optimizers import adam
+with tf.Session() as session:
+    set_session(session)
+    print(engine.Layer is Layer, Dense(1)(tf.ones([2, 3])).shape, adam.__name__)
+"""
+
+
+def test_modules_that_keras_had_as_a_package_of_its_own_come_back(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "old.py"
+    program.write_text(OF_KERAS_2_2)
+    ended = launch(str(program))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.splitlines()[-1] == "True (2, 1) Adam"
+    program.write_text("from keras.wrappers.scikit_learn import KerasClassifier\n")
+    (found,) = scan([program], target="2.21").findings
+    assert found.way_out == "the package SciKeras"
 
 
 def test_lost_functions_of_numpy_act_as_before() -> None:

@@ -35,6 +35,9 @@ class LSTMBlockFusedCell(LSTMBlockCell):
 
     def __init__(self, *args: Any, name: str = "lstm_fused_cell", **named: Any) -> None:
         super().__init__(*args, name=name, **named)
+        self._given_name = name
+        self._is_shared = bool(named.get("reuse"))
+        self._place: Any = None  # the scope of its variables, since its first call
 
     num_units: property = property(operator.attrgetter("_num_units"))
 
@@ -49,7 +52,13 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         """The outputs of all steps, and the states at the ends of the sequences."""
         is_list = isinstance(inputs, list)
         if not is_list and inputs.shape.rank == 2:  # a step of the loop below
-            return super().__call__(inputs, initial_state)
+            return super().__call__(inputs, initial_state, scope=self._place)
+        if self._place is None:
+            # A cell after this one gets another name, which a scope inside of the
+            # loop's would not give it.
+            own = scope or self._given_name if self._is_shared else scope
+            with v1.variable_scope(own, default_name=self._given_name) as place:
+                self._place = place
         if initial_state is not None:
             initial_state = v1.nn.rnn_cell.LSTMStateTuple(*initial_state)
         outputs, state = v1.nn.dynamic_rnn(
@@ -59,7 +68,7 @@ class LSTMBlockFusedCell(LSTMBlockCell):
             initial_state,
             dtype,
             time_major=True,
-            scope=scope or v1.get_variable_scope(),
+            scope=v1.get_variable_scope(),
         )
         return tf.unstack(outputs) if is_list else outputs, state
 

@@ -1,7 +1,9 @@
 """Names that Python and other libraries had in the time of TensorFlow 1.
 
 data/lost.json has a row for each: the library, the version that lost it, and what
-stands for it. `np.bool` and `np.long` are none of them: NumPy 2 has them again.
+stands for it. data/lost_places.json has places that lost names which another place
+keeps: `np.lib.pad` is `np.pad`, and `scipy.array` is `np.array`. `np.bool` and
+`np.long` are none of them: NumPy 2 has them again.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ class LostName(NamedTuple):
 @functools.cache
 def lost_names() -> dict[str, LostName]:
     """Every such name, under the name by which it was imported."""
-    return {
+    moved = {
+        f"{row['place']}.{name}": LostName(
+            row["library"], row["lost in"], f"{row['today']}.{name}"
+        )
+        for row in table("lost_places")
+        for name in row["names"].split()
+    }
+    return moved | {
         name: LostName(
             row["library"],
             row["lost in"],

@@ -99,12 +99,13 @@ def is_of_no_version(name: str) -> bool:
     """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
 
     A program of TensorFlow 1 that has such a name does not get there. The names of
-    before 1.0 that have a hint are no such names.
+    before 1.0 that have a hint, and what is below them, are no such names.
     """
     for place in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
         name = name.replace(place, "tf.estimator.", 1)
     name = name.replace(f"{V1}.", "tf.", 1)
-    if had_in_tf1(name) or name in table("names")["hints"]:
+    hints = table("names")["hints"]
+    if had_in_tf1(name) or any(f"{name}.".startswith(f"{old}.") for old in hints):
         return False
     return not any(Target(version).has(name) for version in versions())
 

@@ -83,6 +83,9 @@ class Names:
         self.tried: set[str] = set()  # those of them that stand in a `try`
         # Name -> what starred imports give it; `starred.follow` fills it.
         self.given: dict[str, Given] = {}
+        # The names that it imports from another module of the program, which has them
+        # from TensorFlow; `imported_files.link` fills it.
+        self.handed_on: set[str] = set()
         # Dotted name -> the names of that module of the same program.
         self.own: Mapping[str, Names] = {}
         # What attributes of these modules are: `common.tf` is `tensorflow`.

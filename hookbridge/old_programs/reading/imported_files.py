@@ -116,6 +116,7 @@ def _take_imported(names: Names) -> None:
             continue
         if last in source.bound and last not in source.given:
             names.bound[name] = source.bound[last]
+            names.handed_on.add(name)
         elif given := _starred_in(source, last):
             names.bound[name] = given.dotted
             names.given[name] = given._replace(star="")

@@ -40,8 +40,8 @@ def _lost() -> frozenset[str]:
 @functools.cache
 def _seen() -> re.Pattern[bytes]:
     """What a file has that uses one of them; few files of newer packages do."""
-    last = "|".join(sorted({name.rpartition(".")[2] for name in _lost()}))
-    return re.compile(rf"\b(?:np|numpy)\.(?:\w+\.)*(?:{last})\b(?!\.)".encode())
+    inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _lost()))
+    return re.compile(rf"\b(?:np|numpy)\.(?:{inside})\b(?!\.)".encode())
 
 
 def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:

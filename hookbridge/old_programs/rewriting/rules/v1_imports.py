@@ -29,7 +29,8 @@ def inherit_v1(module: Module, place: Place) -> None:
         names.through[name] = _as_v1(value)
     for name, value in names.bound.items() if place.targets_tf1 else ():
         given = names.given.get(name)
-        is_own = given.star if given is not None else name in names.bound_here
+        is_here = name in names.bound_here and name not in names.handed_on
+        is_own = is_here if given is None else given.star
         if not is_own:
             names.bound[name] = _as_v1(value)
 

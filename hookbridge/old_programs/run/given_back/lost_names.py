@@ -132,9 +132,12 @@ _OURS: dict[str, Any] = {
     "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
     f"{_CANVAS}.set_window_title": lost_pictures.set_window_title,
     f"{_CANVAS}.tostring_rgb": lost_pictures.tostring_rgb,
+    "scipy.misc.bytescale": lost_pictures.bytescale,
     "scipy.misc.imread": lost_pictures.imread,
     "scipy.misc.imresize": lost_pictures.imresize,
     "scipy.misc.imsave": lost_pictures.imsave,
+    "scipy.misc.toimage": lost_pictures.toimage,
+    "scipy.ndimage.imread": lost_pictures.imread,
     "html.parser.HTMLParser.unescape": unescape,
     "imp.load_source": load_source,
     "keras.models.Sequential.predict_classes": predict_classes,
@@ -171,9 +174,10 @@ def _bring_back(name: str, row: LostName) -> None:
     elif row.is_method and row.living:
         _give(name, _forwarding(row.living.rpartition(".")[2]))
     elif row.living:
-        root = row.living.partition(".")[0]
+        living = _name_of_today(row.living)
+        root = living.partition(".")[0]
         if hasattr(builtins, root) or is_installed(root):
-            _give(name, _value(_name_of_today(row.living)))
+            _give(name, _value(living))
 
 
 def _forwarding(method: str) -> Any:
@@ -203,9 +207,10 @@ def _has(name: str) -> bool:
 
 
 def _name_of_today(name: str) -> str:
-    """A name of `keras` is one of the Keras that the program gets."""
-    is_of_keras = name.startswith(f"{KERAS}.")
-    return keras2_package() + name[len(KERAS) :] if is_of_keras else name
+    """A name of `keras` is one of the Keras that the program gets; `tf` is short."""
+    root, dot, rest = name.partition(".")
+    whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
+    return f"{whole}{dot}{rest}"
 
 
 def _give(name: str, value: object) -> None:

@@ -1,7 +1,8 @@
 """Pictures: functions of SciPy, methods of Pillow and Matplotlib that are lost.
 
-`imread`, `imsave` and `imresize` of `scipy.misc`, lost in 1.2 and 1.3, were thin covers
-of Pillow; so are these. Arrays are `[height, width]` or `[height, width, channels]`.
+`imread`, `imsave`, `imresize` and `toimage` of `scipy.misc`, lost in 1.2 and 1.3, were
+thin covers of Pillow; so are these. Arrays are `[height, width]` or
+`[height, width, channels]`.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ def imread(name: Any, flatten: bool = False, mode: str | None = None) -> Any:
 
 def imsave(name: Any, arr: Any, format: str | None = None) -> None:
     """`scipy.misc.imsave`: scales the values to 0..255 and writes a picture."""
-    _pillow().fromarray(_as_bytes(np.asarray(arr))).save(name, format=format)
+    _pillow().fromarray(bytescale(np.asarray(arr))).save(name, format=format)
 
 
 def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: Any = None) -> Any:
     """`scipy.misc.imresize`; `size` is a percentage, a fraction, or a shape."""
-    picture = _pillow().fromarray(_as_bytes(np.asarray(arr)), mode=mode)
+    picture = _pillow().fromarray(bytescale(np.asarray(arr)), mode=mode)
     if isinstance(size, int | np.integer):
         shape = tuple(int(side * size / 100.0) for side in picture.size)
     elif isinstance(size, float | np.floating):
@@ -54,13 +55,44 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: Any = None) ->
     return np.array(picture.resize(shape, resample=how[interp]))
 
 
-def _as_bytes(data: Any) -> Any:
-    """An array of bytes with the values scaled, as `scipy.misc.bytescale` did."""
+def toimage(
+    arr: Any,
+    high: float = 255,
+    low: float = 0,
+    cmin: float | None = None,
+    cmax: float | None = None,
+    *,
+    mode: str | None = None,
+    channel_axis: int | None = None,
+) -> Any:
+    """`scipy.misc.toimage`: a picture of Pillow; `cmin` to `cmax` become the bytes."""
+    data = np.asarray(arr)
+    if mode == "F":
+        return _pillow().fromarray(data.astype(np.float32))
+    if data.ndim == 3:
+        sizes = [data.shape.index(size) for size in (3, 4) if size in data.shape]
+        place = sizes[0] if channel_axis is None else channel_axis
+        data = np.moveaxis(data, place, 2)
+    scaled = bytescale(data, cmin, cmax, high, low)
+    picture = _pillow().fromarray(np.ascontiguousarray(scaled))
+    return picture if mode is None else picture.convert(mode)
+
+
+def bytescale(
+    data: Any,
+    cmin: float | None = None,
+    cmax: float | None = None,
+    high: float = 255,
+    low: float = 0,
+) -> Any:
+    """`scipy.misc.bytescale`: the values as bytes, scaled from `cmin` to `cmax`."""
     if data.dtype == np.uint8:
         return data
-    low, high = float(data.min()), float(data.max())
-    scale = 255.0 / ((high - low) or 1.0)
-    return ((data - low) * scale + 0.5).clip(0, 255).astype(np.uint8)
+    least = float(data.min()) if cmin is None else cmin
+    most = float(data.max()) if cmax is None else cmax
+    scale = (high - low) / ((most - least) or 1.0)
+    scaled = (data - least) * scale + low
+    return (scaled.clip(low, high) + 0.5).astype(np.uint8)
 
 
 def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
