@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS, View, keras2_package
@@ -23,6 +23,16 @@ _BACKENDS = (f"{KERAS}.backend", f"{KERAS}.backend.tensorflow_backend")
 
 class _Keras(View):
     """A module of Keras, whose modules are found as it was."""
+
+    def __init__(
+        self,
+        name: str,
+        modules: Sequence[Any],
+        own: Mapping[str, Callable[[], Any]],
+        of_tf1: bool,
+    ) -> None:
+        super().__init__(name, modules, own)
+        self.__dict__["_of_tf1"] = of_tf1
 
     def __getattr__(self, name: str) -> Any:
         is_known = not name.startswith("__")
@@ -76,9 +86,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
         if name in old_keras.own_names(above):  # a module of ours
             return _named(old_keras.own_names(above)[name], of_tf1)
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-    view = _Keras(dotted, modules or [types.ModuleType(dotted)], own)
-    view.__dict__["_of_tf1"] = of_tf1
-    return view
+    return _Keras(dotted, modules or [types.ModuleType(dotted)], own, of_tf1)
 
 
 def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
