@@ -144,6 +144,30 @@ def test_packages_that_are_missing_are_named_with_the_command(
     assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
 
 
+def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -> None:
+    """Such as those that are to be built first."""
+    for name, text in {
+        "main.py": "import tensorflow as tf\nfrom utils import nms, built, made\n"
+        "from utils.protos import box_pb2\nimport utils.gone as gone\n"
+        "try:\n    from utils import fast\nexcept ImportError:\n    fast = None\n"
+        "print(nms.nms, built, made, box_pb2, gone)\ntf.placeholder\n",
+        "utils/__init__.py": "made = 3\n",
+        "utils/nms.py": "from utils.cython_nms import nms as n\n"
+        "from .other_nms import m\nfrom . import made\ndef nms(): n(m)\n",
+        "utils/cython_nms.pyx": "def nms(a): return a\n",
+        "utils/built.cpython-313-x86_64-linux-gnu.so": "",
+        "utils/protos/box.proto": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = diagnosis.diagnose([tmp_path / "main.py"], NEWEST)
+    lacking = ("cython_nms", "gone", "protos.box_pb2")
+    assert found.absent == (".other_nms", *(f"utils.{name}" for name in lacking))
+    said = " ".join(verdict.as_text(found).split())
+    assert "imports utils.cython_nms, of which there is no file" in said
+    assert "once .other_nms and utils.cython_nms and" in said
+
+
 @pytest.mark.parametrize(
     ("backend", "is_told"), [("jax", True), ("tensorflow", False), ("", False)]
 )

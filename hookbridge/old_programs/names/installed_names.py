@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,19 +68,24 @@ def missing(name: str, num_modules: int = 1) -> Missing:
     """
     root, *parts = name.split(".")
     place = package(root)
-    if place is None:
-        return _UNKNOWN
+    return _UNKNOWN if place is None else missing_below(place, parts, num_modules - 1)
+
+
+def missing_below(place: Path, parts: Sequence[str], num_modules: int) -> Missing:
+    """The same for the parts of a name below a package in a folder, or a module."""
     for number, part in enumerate(parts):
         rest = ".".join(parts[number:])
         if place.is_file():
             return _answer(has(place, part), Missing(rest, True))
         inside = place / part
-        if inside.is_dir():
+        if (inside / "__init__.py").is_file() or (
+            inside.is_dir() and not any(map(_is_built, place.glob(f"{part}.*")))
+        ):
             place = inside
         elif (file := inside.with_suffix(".py")).is_file():
             place = file
         else:
-            is_module = number + 2 <= num_modules
+            is_module = number < num_modules
             return _answer(_package_has(place, part, is_module), Missing(rest))
     return Missing()
 
@@ -98,11 +103,16 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
     `is_module` tells that the part has to be a module.
     """
     init = folder / "__init__.py"
-    there = any(folder.glob(f"{part}.*")) or has(init, part)
+    there = any(map(_is_built, folder.glob(f"{part}.*"))) or has(init, part)
     text = _text(init)
     if there or not is_module or text is None:
         return there
     return None if text.adds_modules else False
+
+
+def _is_built(file: Path) -> bool:
+    """Whether Python can import a file in another language, or one without its text."""
+    return file.suffix in (".so", ".pyd", ".pyc")
 
 
 def missing_private(name: str, target: Target) -> Missing:

@@ -7,15 +7,20 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
-from hookbridge.old_programs.names import installed_names
+from hookbridge.old_programs.names.installed_names import missing, missing_below
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
     lost_names,
     lost_part,
 )
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
-from hookbridge.old_programs.reading.import_statements import Import, imports
+from hookbridge.old_programs.reading.import_statements import (
+    Import,
+    all_imports,
+    imports,
+)
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Programs
 
@@ -56,6 +61,44 @@ def is_absent(name: str, module: Module, programs: Programs) -> bool:
     return importlib.util.find_spec(root) is None
 
 
+def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
+    """What a file imports from packages of its program that no file is there for.
+
+    A module in another language than Python may have to be built first.
+    """
+    for one in all_imports(n for n in module.nodes if id(n) not in module.guarded):
+        parts = [part for part in one.full.split(".") if part not in ("", "*")]
+        num_modules = len(parts) - isinstance(one.node, ast.ImportFrom)
+        if level := getattr(one.node, "level", 0):
+            up = Path(os.path.dirname(module.path), *[".."] * (level - 1))
+            above, places = "." * level, [up]
+        else:
+            package, *parts = parts
+            num_modules -= 1
+            above = f"{package}."
+            places = _own_packages(package, module, programs)
+        lost = [missing_below(place, parts, num_modules) for place in places]
+        if lost and all(each.rest and not each.in_module for each in lost):
+            is_there = len(parts) - len(lost[0].rest.split("."))
+            yield above + ".".join(parts[: is_there + 1])
+
+
+def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
+    """The folders of a package of the program; none if an installed one may be meant.
+
+    The working directory may be the program's folder, where Python looks, too.
+    """
+    if root in _OTHERS or root in sys.modules:
+        return []
+    found = [Path(folder, root) for folder in programs.roots(module)]
+    packages = [one.resolve() for one in found if one.is_dir()]
+    spec = importlib.util.find_spec(root) if packages else None
+    places = [] if spec is None else spec.submodule_search_locations or [""]
+    is_other = any(Path(place).resolve() not in packages for place in places)
+    is_file = any(one.with_suffix(".py").is_file() for one in found)
+    return [] if is_other or is_file else packages
+
+
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
     own = programs.place(module).own
     for node in module.nodes:
@@ -72,4 +115,4 @@ def _is_lost(one: Import) -> bool:
         row = lost_names()[part]
         return not (row.living or row.is_given_back or is_there(part))
     num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
-    return bool(installed_names.missing(one.full, num_modules).rest)
+    return bool(missing(one.full, num_modules).rest)

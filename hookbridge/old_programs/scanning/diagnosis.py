@@ -21,6 +21,7 @@ from hookbridge.old_programs.reading.library_losses import library_losses
 from hookbridge.old_programs.reading.lost_imports import (
     is_absent,
     lost_imports,
+    missing_modules,
     unused_absent_imports,
 )
 from hookbridge.old_programs.reading.modules import Unread
@@ -112,12 +113,16 @@ def _missing(programs: Programs) -> Iterator[str]:
 
 
 def _absent(programs: Programs) -> Iterator[str]:
-    """Modules that are neither installed nor in the folders of their program."""
+    """Modules that are neither installed nor in the folders of their program.
+
+    Those that a package of the program lacks have dots in their names.
+    """
     for module in programs.modules:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
             packages = module.notebook.packages
             yield from (one for one in packages if is_absent(one, module, programs))
+        yield from missing_modules(module, programs)
         unused = {one.full for one in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):

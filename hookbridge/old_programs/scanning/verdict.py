@@ -49,7 +49,12 @@ def _troubles(diagnosis: Diagnosis) -> Iterator[str]:
     yield from compat.known_troubles(compat.installed_versions())
     for name in diagnosis.absent:
         what = f"the program imports {name}, which is not installed."
-        if name in extras.MODULES:
+        if "." in name:
+            what = (
+                f"the program imports {name}, of which there is no file of Python. "
+                "Build it first, if it is in another language, such as Cython."
+            )
+        elif name in extras.MODULES:
             what += f" Install it with {extras.install(extras.MODULES[name][1])}."
         elif os.path.isdir(name) or os.path.isfile(f"{name}.py"):
             what += (
