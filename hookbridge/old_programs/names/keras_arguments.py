@@ -46,12 +46,20 @@ OF_METHODS: dict[str, dict[str, str]] = {
 _SIDES = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
 # The old name of a learning rate, which programs of TensorFlow 2 had, too.
 RATE = "lr"
+# Every old argument.
+OLD: frozenset[str] = frozenset(
+    name
+    for held in (*OF_CLASSES.values(), *OF_METHODS.values(), *COUNTING.values())
+    for name in held
+)
 # `BatchNormalization(mode=0)` is the only mode that is left.
 _MODE = "mode"
 
 
 def class_of(function: str) -> str:
     """The class of Keras that a dotted name means; empty if it has no old arguments."""
+    if "keras" not in function:
+        return ""  # a scan asks for every call
     place, _, name = function.rpartition(".")
     is_of_keras = place.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
     return name if is_of_keras and name in OF_CLASSES else ""

@@ -197,7 +197,8 @@ def _examine_attribute(
 ) -> Iterator[_Sign]:
     """What a dotted name shows, or a method of whatever it is called on."""
     full = names.canonical(node)
-    yield from keras_signs.of_method(node)
+    if node.attr in keras_signs.METHODS:
+        yield "keras2_method", f".{node.attr}()", node.lineno
     if full is not None:
         yield from _examine_name(full, node.lineno, target)
     elif node.attr in _OLD_METHODS:

@@ -15,10 +15,12 @@ _Use = TypeVar("_Use")
 # The last Keras that was never a part of TensorFlow 2.
 _OLD = 2.3
 # Methods of models that Keras 3 has no more.
-_METHODS = frozenset(("evaluate_generator", "fit_generator", "predict_generator"))
+METHODS = frozenset(("evaluate_generator", "fit_generator", "predict_generator"))
 # What Keras calls the accuracy in the logs of an epoch: until 2.2, and since.
 _ACC, _ACCURACY = frozenset({"acc", "val_acc"}), frozenset({"accuracy", "val_accuracy"})
 _LOGS = ("hist", "history", "logs")
+# Arguments that may show something, whatever is called.
+_TELLING = keras_arguments.OLD | {"metrics", "monitor"}
 # The kinds of signs that `key_of_old_logs` puts together.
 _KINDS = ("acc_read", "accuracy_read", "acc_asked", "accuracy_asked")
 
@@ -29,18 +31,12 @@ def of_name(name: str, line: int) -> Iterator[_Sign]:
         yield "old" if last <= _OLD else "keras2", name, line
 
 
-def of_method(node: ast.Attribute) -> Iterator[_Sign]:
-    """What a method shows of a model that Keras may have made."""
-    if node.attr in _METHODS:
-        yield "keras2_method", f".{node.attr}()", node.lineno
-
-
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     """What the arguments of a call show."""
-    if not call.keywords and len(call.args) < 3:
+    given = {keyword.arg or "" for keyword in call.keywords}
+    if "keras" not in function and given.isdisjoint(_TELLING):
         return
-    has_rate = any(keyword.arg == keras_arguments.RATE for keyword in call.keywords)
-    if has_rate and ".optimizers." in function and "keras." in function:
+    if keras_arguments.RATE in given and ".optimizers." in function and "keras." in function:
         yield "keras2", f"{function}(lr=)", call.lineno
         yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
