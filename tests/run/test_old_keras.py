@@ -168,6 +168,12 @@ def test_a_program_runs_and_is_rewritten(name: str, tmp_path: Path) -> None:
         ("from keras.layers import Highway\nHighway()", "KERAS_GONE"),
         ("import keras\nkeras.wrappers.scikit_learn.KerasClassifier()", "KERAS_GONE"),
         ("import keras\nm.fit_generator(g, samples_per_epoch=9)", "KERAS1_COUNT"),
+        (
+            "from keras.engine.topology import Layer\n"
+            "Layer, m.compile('sgd', metrics=['accuracy'])\n"
+            "m.fit(x).history['accuracy']",
+            "KERAS_LOG",
+        ),
     ],
 )
 def test_what_is_gone_is_left_to_a_person(line: str, code: str, tmp_path: Path) -> None:

@@ -46,11 +46,16 @@ OF_METHODS: dict[str, dict[str, str]] = {
 _SIDES = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
 # The old name of a learning rate, which programs of TensorFlow 2 had, too.
 RATE = "lr"
+# What optimizers took until 2.10.
+OF_OLD_OPTIMIZERS = frozenset(("decay", RATE))
 # Every old argument.
-OLD: frozenset[str] = frozenset(
-    name
-    for held in (*OF_CLASSES.values(), *OF_METHODS.values(), *COUNTING.values())
-    for name in held
+OLD: frozenset[str] = (
+    frozenset(
+        name
+        for held in (*OF_CLASSES.values(), *OF_METHODS.values(), *COUNTING.values())
+        for name in held
+    )
+    | OF_OLD_OPTIMIZERS
 )
 # `BatchNormalization(mode=0)` is the only mode that is left.
 _MODE = "mode"

@@ -166,7 +166,7 @@ def _examine_nodes(
         elif isinstance(node, ast.Call):
             yield from _examine_call(node, names, target)
         elif isinstance(node, ast.Subscript):
-            yield from keras_signs.of_key(node)
+            yield from keras_signs.of_logs(node)
         elif isinstance(node, ast.Constant):
             if node.value == _LEGACY_KERAS:
                 yield "keras_choice", _LEGACY_KERAS, node.lineno

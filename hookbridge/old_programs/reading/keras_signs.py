@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 from hookbridge.old_programs.names import keras_arguments
@@ -36,25 +36,41 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     given = {keyword.arg or "" for keyword in call.keywords}
     if "keras" not in function and given.isdisjoint(_TELLING):
         return
-    if keras_arguments.RATE in given and ".optimizers." in function and "keras." in function:
-        yield "keras2", f"{function}(lr=)", call.lineno
+    is_optimizer = "keras." in function and ".optimizers." in function
+    for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS) * is_optimizer:
+        yield "keras2", f"{function}({name}=)", call.lineno
         yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
         name = function or f".{getattr(call.func, 'attr', '')}"
         yield "old", f"{name}() as of Keras 1", call.lineno
         yield "keras_argument", function, call.lineno
-    for keyword in call.keywords:
-        if keyword.arg == "monitor":
-            yield from _read(keyword.value)
-        elif keyword.arg == "metrics":
-            yield from _asked(keyword.value)
+    yield from of_logs(call)
 
 
-def of_key(node: ast.Subscript) -> Iterator[_Sign]:
-    """What the key of a log shows: `history.history["acc"]`."""
-    name = getattr(node.value, "attr", getattr(node.value, "id", ""))
-    if name in _LOGS:
-        yield from _read(node.slice)
+def of_logs(node: ast.AST) -> Iterator[_Sign]:
+    """What a call, or `history.history["acc"]`, shows of the keys of logs."""
+    if isinstance(node, ast.Subscript):
+        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        if name in _LOGS:
+            yield from _read(node.slice)
+    elif isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "monitor":
+                yield from _read(keyword.value)
+            elif keyword.arg == "metrics":
+                yield from _asked(keyword.value)
+
+
+def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
+    """The keys of logs in a file that Keras has since 2.3, and their lines.
+
+    There are none if the file reads the old ones, too.
+    """
+    signs = [sign for node in nodes for sign in of_logs(node)]
+    kinds = {kind for kind, _, _ in signs}
+    if kinds & {"acc_read", "acc_asked"} or "accuracy_asked" not in kinds:
+        return []
+    return [(name, line) for kind, name, line in signs if kind == "accuracy_read"]
 
 
 def _read(node: ast.expr) -> Iterator[_Sign]:

@@ -70,8 +70,8 @@ class Place:
 
     def has_keras2_of(self, target: Target) -> bool:
         """Whether `keras` is another Keras in the target than in the module."""
-        is_keras3 = not target.has_estimator
-        return self.targets_tf1 or (is_keras3 and self.meaning.keras2 is not None)
+        is_other = not target.has_estimator or self.meaning.keras_argument is not None
+        return self.targets_tf1 or (is_other and self.meaning.keras2 is not None)
 
 
 class Programs:

@@ -13,6 +13,7 @@ from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
+from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
@@ -78,6 +79,11 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
             findings += calls.exact_tensors(module, node)
         elif isinstance(node, ast.Assert | ast.If):
             findings += of_versions(module, place, node, target)
+    if place.targets_tf1 and place.meaning.keras is not None:
+        for name, line in new_keys(module.nodes):
+            way = name.replace("accuracy", "acc")
+            found = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
+            findings.append(found)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
