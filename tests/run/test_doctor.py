@@ -169,6 +169,30 @@ def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        'subprocess.check_call([sys.executable, "other.py"])',
+        'subprocess.Popen(args=[sys.executable, "-u", os.path.join(HERE, "other.py")])',
+        'command = ["python3", "other.py", "--steps=3"]',
+        'os.system("python other.py --steps=%d" % 3)',
+        'subprocess.run(f"CUDA_VISIBLE_DEVICES={3} python -u other.py", shell=True)',
+    ],
+)
+def test_a_file_of_tensorflow_1_that_is_started_by_itself_is_left_to_a_person(
+    call: str, tmp_path: Path
+) -> None:
+    """Its process gets TensorFlow as it is; one without TensorFlow may."""
+    main, other = tmp_path / "main.py", tmp_path / "other.py"
+    main.write_text(f"import os, subprocess, sys\nimport tensorflow as tf\n{call}\n")
+    other.write_text("import tensorflow as tf\ntf.Session()\n")
+    (left,) = (one for one in diagnosis.diagnose([main], NEWEST).found if one.person)
+    assert (left.code, left.line, left.name) == ("CHILD_PROGRAM", 3, "other.py")
+    assert "`hookbridge run other.py`" in left.person
+    other.write_text("import numpy as np\nprint(np.ones(3))\n")
+    assert diagnosis.diagnose([main], NEWEST).left == 0
+
+
+@pytest.mark.parametrize(
     ("backend", "is_told"), [("jax", True), ("tensorflow", False), ("", False)]
 )
 def test_hooks_need_a_keras_that_computes_with_tensorflow(
