@@ -14,7 +14,7 @@ from launching import PROGRAMS, ROOT
 from hookbridge.cli import main
 from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.target import NEWEST, table
+from hookbridge.old_programs.names.target import NEWEST, said, table
 from hookbridge.old_programs.scanning import diagnosis, verdict
 
 BEFORE_3_14 = pytest.mark.skipif(
@@ -79,7 +79,7 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert main(["doctor", "--details", str(tmp_path)]) == 1
     text = capsys.readouterr().out
     first, name, *lines = text.splitlines()
-    target = f"target TensorFlow {NEWEST}"
+    target = said(NEWEST)
     verdict = f"3 places need manual work. (1 file read; {target})"
     assert first == verdict
     assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")
@@ -142,6 +142,26 @@ def test_packages_that_are_missing_are_named_with_the_command(
     assert 'pip install "tf-hookbridge[estimator]"' in said
     assert 'pip install --no-deps "tf_keras==2.21.*"' in said
     assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
+
+
+def test_another_target_than_the_installed_tensorflow_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is written for the newest may not run on the installed one."""
+    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.placeholder\n")
+    for here, text in (
+        ((2, 15), "; installed is `--target=2.15`"),
+        ((2, 18), "; installed is 2.18"),
+        ((2, 21), ""),
+        (None, ""),
+    ):
+        monkeypatch.setattr(installed, "tensorflow", lambda here=here: here)
+        for command in (["doctor"], ["migrate", "scan"], ["migrate", "rewrite"]):
+            main([*command, "--target=2.21", str(tmp_path)])
+            said_here = " ".join(capsys.readouterr().out.split())
+            ends = [f"target TensorFlow 2.21{text}{end}" for end in (")", ".", "")]
+            assert any(end in said_here for end in ends), command
+            assert ("installed is" in said_here) is bool(text)
 
 
 def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -> None:
