@@ -140,8 +140,8 @@ def _sum_up(
     changed = counts["written"] or counts["changed"]
     print(
         f"{counts['files']} files read, {changed} {did}, {counts['todos']} comments "
-        f"for a person, {counts['unread']} not read, {counts['unwritten']} not written; "
-        f"{target}",
+        f"for a person, {counts['unread']} not read, {counts['unwritten']} not "
+        f"written; {target}",
         *failures,
         sep="\n",
         file=where,

@@ -10,7 +10,8 @@ docs/running-tf1.md lists the counterparts. A name without one raises when it is
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
 in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names that have none),
-`private_modules` and `mended_slim`. The room `areas` has what needs code of its own.
+`private_modules`, `old_keras` and `old_backend` (Keras as it was until 2.3), and
+`mended_slim`. The room `areas` has what needs code of its own.
 """
 
 from __future__ import annotations

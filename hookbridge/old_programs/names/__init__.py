@@ -2,7 +2,7 @@
 
 Reading order: `target` (the public names of a TensorFlow), `parsing` (without Python's
 warnings), `installed_names` (what an installed package lacks), `contrib_names`,
-`renamed_arguments`, `old_values` (what functions refuse today), `lost_in_libraries`
-(what other libraries lost), then `outcome`, `private_names` and `resolution` (what
-becomes of a name). The lists are in `data/`.
+`keras_arguments`, `renamed_arguments`, `old_values` (what functions refuse today),
+`lost_in_libraries` (what other libraries lost), then `outcome`, `private_names`,
+`old_keras` and `resolution` (what becomes of a name). The lists are in `data/`.
 """

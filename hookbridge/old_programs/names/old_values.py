@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names import keras_arguments
+
 # They take a sequence; they took whatever gives the arrays one by one.
 STACKING = tuple(
     f"numpy.{name}" for name in ("column_stack", "dstack", "hstack", "stack", "vstack")
@@ -48,6 +50,8 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """
     if (mode := old_mode(call)) is not None:
         yield mode, repr(mode_of_today(str(mode.value)))
+    elif keras_arguments.class_of(function):
+        yield from keras_arguments.values_today(call, function)
     elif function in (*STACKING, SAMPLING):
         taken = (*call.args[:1], *_named(call, *_FIRST))
         yield from ((one, "list({})") for one in taken if _is_no_sequence(one))

@@ -31,7 +31,8 @@ MOVED: dict[str, str] = table("names")["moved private modules"]
 FILES: tuple[str, ...] = tuple(table("names")["private files"])
 # The modules of these that TensorFlow has no more, for targets that are not installed.
 _GONE_FILES: list[str] = table("names")["gone modules"]
-# Modules of Keras 1.15 -> those of Keras 2 that have their names today.
+# Modules of Keras 1.15 -> those of Keras 2 that have their names today. Where a dot
+# ends the name, the modules inside of it are not meant.
 _MOVED_IN_KERAS: dict[str, list[str]] = table("names")["moved modules of keras"]
 _OF_KERAS = {
     f"tf.{module}"
@@ -101,13 +102,24 @@ def places_in_keras(name: str, package: str) -> list[str]:
       package: the package of Keras 2.
     """
     rest = name.removeprefix("tensorflow.python.keras")
-    moved = [
-        f"{package}.src.{place}{rest[len(old) + 1 :]}"
-        for old, places in _MOVED_IN_KERAS.items()
-        if f"{rest}.".startswith(f".{old}.")
-        for place in places
-    ]
+    moved = [f"{package}.src.{place}" for place in moved_in_keras(rest)]
     return [f"{package}.src{rest}", f"{package}{rest}", *moved, name]
+
+
+def moved_in_keras(rest: str) -> list[str]:
+    """Where modules of Keras 2 have today what was elsewhere, below its source.
+
+    Args:
+      rest: the name of a module below `keras`, with the dot before it.
+    """
+    found = []
+    for old, places in _MOVED_IN_KERAS.items():
+        module = old.rstrip(".")
+        after = rest[len(module) + 1 :]
+        is_other = old != module and after.count(".") > 1
+        if f"{rest}.".startswith(f".{module}.") and not is_other:
+            found += [f"{place}{after}" for place in places]
+    return found
 
 
 def _is_lost_in_keras(name: str, target: Target) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_values import READING, reads_bytes
 
 # Method -> its name today.
@@ -18,6 +19,11 @@ ARGUMENTS = {
     ("add_meta_graph", "legacy_init_op"): "main_op",
     ("map", "num_threads"): "num_parallel_calls",
     ("map", "output_buffer_size"): "",
+    **{
+        (method, old): today
+        for method, names in keras_arguments.OF_METHODS.items()
+        for old, today in names.items()
+    },
 }
 # Method -> the number of arguments without a name that it takes today.
 _PLACES = {"add_update": 1}
@@ -55,13 +61,15 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
         return _OF_BYTES.get(name) if reads_bytes(call) else None
     if function in OF_FUNCTIONS:
         return OF_FUNCTIONS[function].get(name)
+    if keras_arguments.class_of(function):
+        return keras_arguments.name_today(function, keyword)
     return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
 
 
-def surplus(call: ast.Call) -> list[ast.expr]:
-    """The arguments without a name that a method does not take any more."""
+def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
+    """The arguments without a name that a method, or a function, takes no more."""
     number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
-    return call.args[number:]
+    return [*keras_arguments.sides(call, function)[1:], *call.args[number:]]
 
 
 def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:

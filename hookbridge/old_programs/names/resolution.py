@@ -9,7 +9,7 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 from __future__ import annotations
 
 from hookbridge.ground.package_files import packaged
-from hookbridge.old_programs.names import contrib_names, private_names
+from hookbridge.old_programs.names import contrib_names, old_keras, private_names
 from hookbridge.old_programs.names.installed_names import names_in
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
@@ -63,8 +63,10 @@ def resolve(name: str, target: Target) -> Resolution | None:
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
         if f"{name}.".startswith(f"{prefix}."):
             return resolver(name, prefix, target)
-    if root != "tf" or target.has(name):
+    if root != "tf":
         return None
+    if target.has(name):
+        return old_keras.resolve_in_tensorflow(name)
     if not name.startswith("tf.compat.") and target.has_v1(name):
         return Resolution("V1_NAME", f"{V1}.{rest}")
     if had_in_tf1(name):
@@ -219,6 +221,7 @@ _RESOLVERS = (
     (("tf.examples", "tensorflow.examples"), _resolve_tutorials),
     (("tensorflow.python.keras",), private_names.resolve_keras),
     (("tensorflow.python",), private_names.resolve_private),
+    ((old_keras.KERAS,), old_keras.resolve),
     (private_names.FILES, private_names.resolve_file),
     (("tf_slim",), _resolve_slim),
     ((_CARRIED,), _resolve_carried),

@@ -12,6 +12,7 @@ from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.reading import keras_signs
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -108,6 +109,8 @@ class Evidence:
     estimator: Use | None = None  # a name of Estimator
     keras: Use | None = None  # any name of Keras
     keras2: Use | None = None  # what Keras 3 does not have
+    keras2_method: Use | None = None  # a method that models of Keras 3 do not have
+    keras_argument: Use | None = None  # an argument that has another name today
     slim: Use | None = None  # a name of tf.contrib that tf_slim stands for
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # The names of TensorFlow that it assigns to.
@@ -124,6 +127,8 @@ def examine(
     signs = _signs(nodes, names, guarded)
     for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
         first_uses.setdefault(kind, Use(name, file, line))
+    if (key := keras_signs.key_of_old_logs(first_uses)) is not None:
+        first_uses.setdefault("leftover", key)
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
@@ -141,6 +146,7 @@ def _signs(
         outcome = None if id(node) in guarded or written else resolve(name, target)
         if outcome is None:
             continue
+        yield from keras_signs.of_name(name, node.lineno)
         is_v1 = outcome.code == "V1_NAME" and name.startswith("tf.")
         if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
@@ -159,6 +165,8 @@ def _examine_nodes(
             yield from _examine_attribute(node, names, target)
         elif isinstance(node, ast.Call):
             yield from _examine_call(node, names, target)
+        elif isinstance(node, ast.Subscript):
+            yield from keras_signs.of_key(node)
         elif isinstance(node, ast.Constant):
             if node.value == _LEGACY_KERAS:
                 yield "keras_choice", _LEGACY_KERAS, node.lineno
@@ -172,11 +180,8 @@ def _examine_nodes(
 
 
 def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:
-    """What a call shows: the old name of a learning rate, or what it imports."""
-    full = names.canonical(node.func) or ""
-    old_rate = any(keyword.arg == "lr" for keyword in node.keywords)
-    if old_rate and full.startswith("tf.keras.optimizers."):
-        yield "keras2", f"{full}(lr=)", node.lineno
+    """What a call shows: by the arguments of Keras, or by what it imports."""
+    yield from keras_signs.of_call(node, names.canonical(node.func) or "")
     yield from _examine_import(loaded(node), node.lineno, target)
 
 
@@ -192,6 +197,7 @@ def _examine_attribute(
 ) -> Iterator[_Sign]:
     """What a dotted name shows, or a method of whatever it is called on."""
     full = names.canonical(node)
+    yield from keras_signs.of_method(node)
     if full is not None:
         yield from _examine_name(full, node.lineno, target)
     elif node.attr in _OLD_METHODS:

@@ -62,6 +62,8 @@ def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
         return replace(result, keras2=result.keras)
+    if result.keras2 is None and result.keras is not None:
+        return replace(result, keras2=result.keras2_method)
     return result
 
 

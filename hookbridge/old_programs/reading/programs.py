@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hookbridge import errors
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
+from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import all_imports, canonical
 from hookbridge.old_programs.reading.imported_files import (
     folders_above,
@@ -66,6 +67,11 @@ class Place:
     taken: frozenset[str] = frozenset()
     # What it imports from libraries that have lost it, and does not use, by full names.
     unused_lost: frozenset[str] = frozenset()
+
+    def has_keras2_of(self, target: Target) -> bool:
+        """Whether `keras` is another Keras in the target than in the module."""
+        is_keras3 = not target.has_estimator
+        return self.targets_tf1 or (is_keras3 and self.meaning.keras2 is not None)
 
 
 class Programs:

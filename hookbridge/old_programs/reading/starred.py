@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from hookbridge.old_programs.names import contrib_names, installed_names
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
+from hookbridge.old_programs.names.old_keras import KERAS, was_there
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
 from hookbridge.old_programs.reading.bound_names import Given, Names
@@ -105,6 +106,8 @@ def gives(module: str, name: str) -> bool:
     before 1.0 whose name of today is known; of other libraries, what they have lost.
     """
     full, target = canonical(f"{module}.{name}"), Target(NEWEST)
+    if module.partition(".")[0] == KERAS:
+        return was_there(full)
     if module.partition(".")[0] not in _ROOTS:
         return lost_part(full) == full and not lost_names()[full].is_method
     if full.startswith("tf.contrib."):

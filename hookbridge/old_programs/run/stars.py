@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from hookbridge.contrib.private_modules import View
+from hookbridge.old_programs.names.old_keras import KERAS, names_of
 from hookbridge.old_programs.names.target import table
 from hookbridge.old_programs.reading.import_statements import canonical
 
@@ -25,6 +26,8 @@ def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
         and (names := table("public-1.15")["tf"].get(rest))
     ):
         return (*names, *(() if rest else _MORE))
+    if place == KERAS and isinstance(module, View):
+        return {*names_of(dotted), *_of_module(module.__dict__["_view_modules"][0])}
     parts = module.__dict__["_view_modules"][:-1] if isinstance(module, View) else ()
     names = {}
     for part in parts or (module,):

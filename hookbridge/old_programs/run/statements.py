@@ -18,6 +18,8 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
+from hookbridge.old_programs.names.keras_arguments import has_old_ends
+from hookbridge.old_programs.names.keras_arguments import name_today as keras_name_today
 from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
 from hookbridge.old_programs.names.renamed_arguments import (
     ARGUMENTS,
@@ -25,6 +27,7 @@ from hookbridge.old_programs.names.renamed_arguments import (
     surplus,
 )
 from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
 from hookbridge.old_programs.run.given_back import lost_methods
@@ -50,6 +53,7 @@ def as_run(
         tree = _LeavingOut(left_out).visit(tree)
     helpers: list[ast.stmt] = []
     if targets_tf1 is not None:
+        _name_ends_of_models(tree)
         rewriting = _Rewriting(starred.free_names(tree))
         tree = rewriting.visit(tree)
         answers = "for_tf1" if targets_tf1 else "for_tf2"
@@ -62,6 +66,18 @@ def as_run(
     start = ast.Pass(lineno=1, col_offset=0)
     tree.body[place:place] = [ast.copy_location(one, start) for one in helpers]
     return ast.fix_missing_locations(tree)
+
+
+def _name_ends_of_models(tree: ast.Module) -> None:
+    """Gives `Model(input=, output=)` the names that its class looks for."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and has_old_ends(n)]
+    if not calls:
+        return
+    names = Names(tree, ())
+    for call in calls:
+        function = names.canonical(call.func) or ""
+        for keyword in call.keywords:
+            keyword.arg = keras_name_today(function, keyword) or keyword.arg
 
 
 def is_changed(

@@ -12,9 +12,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.contrib import namespace, private_modules
+from hookbridge.contrib import namespace, old_keras, private_modules
 from hookbridge.contrib.gone import Gone
-from hookbridge.contrib.private_modules import KERAS, PYTHON, View, keras2_package
+from hookbridge.contrib.private_modules import KERAS, PYTHON, View
 
 # What a file of TensorFlow 1 reads as the version: that of the names which it finds.
 VERSION = "1.15.5"
@@ -83,7 +83,7 @@ def _examples() -> Any:
 def find(targets_tf1: bool, dotted: str) -> Any:
     """The object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
-        return importlib.import_module(keras2_package() + dotted[len(KERAS) :])
+        return old_keras.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
         return private_modules.find(dotted)
     value: Any = tensorflow(targets_tf1)

@@ -98,6 +98,7 @@ def enter(world: World) -> None:
 
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
+        keras_arguments,
         lost_arguments,
         lost_names,
         old_meanings,
@@ -113,6 +114,8 @@ def enter(world: World) -> None:
         logger.setLevel(level)
     lost_names.bring_back(world.meaning.lost)
     lost_arguments.bring_back()
+    if world.meaning.keras_argument is not None:
+        keras_arguments.bring_back()
     old_meanings.bring_back()
     if has_estimator(world):
         estimator.install()

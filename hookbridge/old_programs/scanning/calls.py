@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.renamed_arguments import (
     METHODS,
@@ -54,6 +55,9 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         what = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
     method = getattr(call.func, "attr", "")
+    for argument, today in keras_arguments.counted(call):
+        what, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
+        yield finding_at(module, call, "KERAS1_COUNT", what, way)
     for node, today in itertools.islice(old_values(call, name), 1):
         way = f"`{today.format(ast.unparse(node))}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)

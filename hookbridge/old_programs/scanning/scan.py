@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_methods
+from hookbridge.old_programs.names.old_keras import is_there
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
@@ -98,6 +99,11 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
         if outcome is None:
             continue
+        if is_there(name, target) and not place.has_keras2_of(target):
+            continue
+        is_import = isinstance(node, ast.stmt) or bool(loaded(node))
+        if outcome.code == "KERAS2_NAME" and not is_import:
+            continue  # the import of a module decides what its names are
         code, way = outcome.code, outcome.way_out
         if (
             name in place.unused

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from hookbridge.old_programs.names import old_keras
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import Target
@@ -90,9 +91,17 @@ class Context:
     def resolve(self, name: str) -> Resolution | None:
         """What becomes of a canonical name in this file; None if the target has it."""
         outcome = resolve(name, self.target)
-        if outcome is not None and outcome.code == "KERAS_PRIVATE":
+        if outcome is None:
+            return None
+        if outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
             return outcome._replace(living=self.meant(outcome.living))
+        is_there = old_keras.is_there(name, self.target)
+        if is_there and not self.place.has_keras2_of(self.target):
+            return None
+        if outcome.code in old_keras.CODES:
+            living = old_keras.in_file(outcome.living, self.place.targets_tf1)
+            return outcome._replace(living=living)
         return outcome
 
     def is_part(self, node: ast.AST) -> bool:

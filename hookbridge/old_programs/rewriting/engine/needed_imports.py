@@ -61,7 +61,7 @@ class NeededImports:
         best, prefix = "", ""
         for name, value in self._usable(line):
             value = canonical(value)
-            is_root = value in ("tf", "tf.compat.v1")
+            is_root = value in ("tf", "tf.compat.v1") or value.endswith(".keras")
             if is_root or value.startswith(("hookbridge", "tf_slim")):
                 below = living == value or living.startswith(f"{value}.")
                 is_module = value.rpartition(".")[2].islower()
@@ -106,6 +106,8 @@ class NeededImports:
         imported = [_imported(statement) for statement in body]
         start = _start(body, imported)
         place = _after("tensorflow", imported, last=False) or start
+        if self.switch.partition(".")[0] in self._wanted and _is_keras(imported, place):
+            place -= 1  # what Keras imports depends on the switch
         lines = self._first_lines(start, body, imported)
         # This comes before the wanted imports: it may take one of them.
         switch = self._switch_lines(place, imported)
@@ -193,6 +195,14 @@ def _after(
         if any(one.full.startswith(package) for one in held)
     ]
     return places[-1 if last else 0] if places else 0
+
+
+def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
+    """Whether the statement with a number imports Keras from TensorFlow."""
+    held = imported[number - 1] if number else ()
+    return any(canonical(one.full).endswith(".keras") for one in held) or any(
+        ".keras." in one.full for one in held
+    )
 
 
 def _early(

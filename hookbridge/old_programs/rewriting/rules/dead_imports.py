@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
+from collections.abc import Sequence
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
+from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
+from hookbridge.old_programs.names.old_keras import KERAS
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -37,7 +41,7 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     if written in context.place.unused and not become.living:
         return []
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        return _plain_lines(one, become)
+        return _plain_lines(one, become, context)
     if become.living == written:
         return None
     is_carried = become.living.startswith(_CARRIED)
@@ -48,10 +52,13 @@ def lines_for(one: Import, context: Context) -> list[str] | None:
     return _lines(one, become.living, context) if is_carried else None
 
 
-def _plain_lines(one: Import, become: Resolution) -> list[str] | None:
+def _plain_lines(one: Import, become: Resolution, context: Context) -> list[str] | None:
     """What replaces `import a.b`, whose uses are renamed."""
     if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
         return ["import tensorflow"]
+    if one.bound == KERAS and become.code in KERAS_CODES:
+        whole = context.resolve(KERAS) or become
+        return _lines(one, whole.living, context)
     is_module = "." not in one.full and lost_part(one.full) == one.full
     # Python has lost a whole module.
     return [f"import {become.living}"] if is_module and become.living else None
@@ -128,7 +135,10 @@ def _keep(one: Import, lines: list[str], context: Context) -> None:
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
         module = lines[0].removeprefix("import ")
         bound.pop(one.bound, None)
-        bound[module] = module
+        if one.bound == KERAS:
+            bound[KERAS] = canonical(f"{module.split()[1]}.{KERAS}")
+        else:
+            bound[module] = module
         return
     context.kept.add(one.bound)
     if one.bound in bound:
@@ -141,6 +151,13 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     if all(lines is None for _, lines in pairs):
         return
     lines = [line for _, held in pairs for line in held or ()]
+    if isinstance(node, ast.ImportFrom) and (module := _one_module(pairs)):
+        first, _ = context.span(node)
+        written = re.match(r"from\s+(\S+)\s", context.code(node))
+        if written is not None:
+            span = first + written.start(1), first + written.end(1)
+            context.change(NAME, node, span, module)
+            return
     staying = [one.alias for one, held in pairs if held is None]
     if staying:
         rest: ast.stmt = ast.Import(staying)
@@ -148,6 +165,17 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
             rest = ast.ImportFrom(node.module, staying, 0)
         lines.insert(0, ast.unparse(rest))
     context.replace_statement(NAME, node, list(dict.fromkeys(lines)))
+
+
+def _one_module(pairs: Sequence[tuple[Import, list[str] | None]]) -> str:
+    """The module of today that has all names of an import under their names, if one."""
+    modules = set()
+    for one, lines in pairs:
+        before, _, names = (lines or [""])[0].partition(" import ")
+        if len(lines or ()) != 1 or names != ast.unparse(one.alias):
+            return ""
+        modules.add(before.removeprefix("from "))
+    return modules.pop() if len(modules) == 1 else ""
 
 
 RULE = RewriteRule(

@@ -17,6 +17,8 @@ CODES = (
     "TUTORIALS",
     "SLIM_BROKEN",
     "KERAS_PRIVATE",
+    "KERAS2_NAME",
+    "KERAS_MOVED",
     "PRIVATE_MOVED",
     "V1_NAME",
     "LOST_NAME",

@@ -85,7 +85,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
     _, last = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, last) = last, context.span(argument)
-        if argument in surplus(call):
+        if argument in surplus(call, function):
             _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
             continue

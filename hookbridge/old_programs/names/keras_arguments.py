@@ -1,0 +1,155 @@
+"""Arguments of Keras that have another name today, or another value.
+
+Keras 2 took those of Keras 1 until 2.3. The table was read from its module
+`keras.legacy.interfaces`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from hookbridge.old_programs.names.target import table
+
+# Class -> its old arguments, and the name of each today; empty for one that is gone.
+OF_CLASSES: dict[str, dict[str, str]] = {
+    name: row["today"]
+    for row in table("names")["old arguments of keras"]
+    for name in row["of"]
+}
+# Old argument -> its values, and the value of each today.
+VALUES: dict[str, dict[str, object]] = {
+    "consume_less": {"cpu": 0, "gpu": 2, "mem": 1},
+    "dim_ordering": {
+        "default": None,
+        "tf": "channels_last",
+        "th": "channels_first",
+    },
+}
+# Method -> its arguments that counted samples, and those that count steps today.
+COUNTING = {
+    "evaluate_generator": {"val_samples": "steps"},
+    "fit_generator": {
+        "nb_val_samples": "validation_steps",
+        "samples_per_epoch": "steps_per_epoch",
+    },
+    "predict_generator": {"val_samples": "steps"},
+}
+# Method -> its old arguments, and the name of each today.
+OF_METHODS: dict[str, dict[str, str]] = {
+    "evaluate_generator": table("names")["old arguments of generators"],
+    "fit": {"nb_epoch": "epochs"},
+    "fit_generator": table("names")["old arguments of generators"],
+    "predict_generator": table("names")["old arguments of generators"],
+}
+# What had one size of a kernel each; the first one has all of them today.
+_SIDES = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
+# The old name of a learning rate, which programs of TensorFlow 2 had, too.
+RATE = "lr"
+# `BatchNormalization(mode=0)` is the only mode that is left.
+_MODE = "mode"
+
+
+def class_of(function: str) -> str:
+    """The class of Keras that a dotted name means; empty if it has no old arguments."""
+    place, _, name = function.rpartition(".")
+    is_of_keras = place.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
+    return name if is_of_keras and name in OF_CLASSES else ""
+
+
+def name_today(function: str, keyword: ast.keyword) -> str | None:
+    """What an argument of a class of Keras is called today; None if it has its name."""
+    argument = keyword.arg or ""
+    if argument == _MODE and getattr(keyword.value, "value", None) != 0:
+        return None  # it is refused, as it has been since Keras 2
+    return OF_CLASSES.get(class_of(function), {}).get(argument)
+
+
+def sides(call: ast.Call, function: str) -> list[ast.expr]:
+    """The sizes of a kernel that a layer gets one by one, without names."""
+    names = _side_names(class_of(function))
+    if not names or len(call.args) != 1 + len(names):
+        return []
+    given = {keyword.arg for keyword in call.keywords}
+    # The third argument of Keras 2 are the strides: Keras 2.3 told them by these names.
+    is_new = bool(given & {"data_format", "padding", "strides"})
+    kinds = (ast.Starred, ast.Tuple, ast.List)
+    is_new |= any(isinstance(one, kinds) for one in call.args)
+    return [] if is_new else call.args[1:]
+
+
+def _side_names(name: str) -> tuple[str, ...]:
+    """The arguments that had the sizes of the kernel of a class."""
+    old = OF_CLASSES.get(name, {})
+    return next((names for names in _SIDES if names[0] in old), ())
+
+
+def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
+    """The values of a call of Keras that have another form today, and which."""
+    if positional := sides(call, function):
+        yield positional[0], _joined(positional)
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    names = _side_names(class_of(function))
+    if names and all(name in named for name in names):
+        yield named[names[0]], _joined([named[name] for name in names])
+    for argument, values in VALUES.items():
+        value = getattr(named.get(argument), "value", None)
+        if argument in OF_CLASSES.get(class_of(function), {}) and value in values:
+            yield named[argument], repr(values[value])
+
+
+def _joined(sizes: list[ast.expr]) -> str:
+    """The first one of the sizes with the others behind it."""
+    others = ", ".join(ast.unparse(one).replace("{", "{{") for one in sizes[1:])
+    return f"({{}}, {others})"
+
+
+def has_old_ends(call: ast.Call) -> bool:
+    """Whether a call has what `Model` called its inputs and outputs."""
+    return {"input", "output"} <= {keyword.arg for keyword in call.keywords}
+
+
+def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
+    """The arguments of a method that counted samples, and what counts steps today."""
+    today = COUNTING.get(getattr(call.func, "attr", ""), {})
+    for keyword in call.keywords if today else ():
+        if keyword.arg in today:
+            yield keyword.arg, today[keyword.arg]
+
+
+def is_of_keras1(call: ast.Call, function: str) -> bool:
+    """Whether a call has arguments that no Keras of TensorFlow 2 takes."""
+    given = {keyword.arg or "" for keyword in call.keywords} - {RATE}
+    method = getattr(call.func, "attr", "")
+    if given & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
+        return True
+    if not class_of(function):
+        return False
+    return bool(given & OF_CLASSES[class_of(function)].keys() or sides(call, function))
+
+
+def of_today(
+    name: str, args: tuple[object, ...], named: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
+    """What a class of Keras gets, as it takes it today.
+
+    Args:
+      name: the name of the class.
+      args: the arguments without names that it got.
+      named: those with names.
+    """
+    old, names = OF_CLASSES[name], _side_names(name)
+    sizes = args[1:]
+    if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
+        args = (args[0], sizes)
+    elif names and all(one in named for one in names):
+        named = {**named, names[0]: tuple(named[one] for one in names)}
+    found = {}
+    for argument, value in named.items():
+        today = old.get(argument, argument)
+        is_refused = argument == _MODE and value != 0
+        if today or is_refused:
+            values = VALUES.get(argument, {}) if argument in old else {}
+            is_known = isinstance(value, str) and value in values
+            found[today or argument] = values[str(value)] if is_known else value
+    return args, found

@@ -1,0 +1,155 @@
+"""What becomes of a name of Keras as a package of its own, as it was until 2.3.
+
+Keras 3 and tf_keras have other modules. `tf.compat.v1.keras` has the same names as the
+Keras of that time, and its meaning of them. data/keras-2.3.json has a row for each name
+of Keras 2.2.4 and 2.3.1, and for what they had no more of Keras 1.2.2;
+tests/run/write_old_keras.py writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from hookbridge.old_programs.names.lost_in_libraries import lost_part
+from hookbridge.old_programs.names.outcome import V1, Resolution
+from hookbridge.old_programs.names.private_names import moved_in_keras
+from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+
+KERAS = "keras"
+TF_KERAS = "tf.keras"
+# The place of what only `hookbridge run` finds, in private modules or in ours.
+_BY_RUN = "run"
+# Module -> names that are found in another place today, and in which.
+_OWN: dict[str, dict[str, str]] = table("names")["names of standalone keras"]
+
+
+# The codes of its names that have a name of today.
+CODES = ("KERAS2_NAME", "KERAS_MOVED")
+# Optimizers with the arguments that they had.
+_LEGACY = frozenset(
+    f"{TF_KERAS}.optimizers.{name}"
+    for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "Nadam", "RMSprop", "SGD")
+)
+
+
+class _Row(NamedTuple):
+    """What became of a name."""
+
+    place: str  # its public name of today, `_BY_RUN`, or empty if it is gone
+    last: float  # the newest Keras that has it in its old place
+
+
+def last_keras(name: str) -> float:
+    """The newest Keras that has a name of `keras`; 3 if it is not known."""
+    row, _ = _row(name)
+    return row.last if row is not None else 3
+
+
+def was_there(name: str) -> bool:
+    """Whether a name of `keras` is one of Keras 1 or 2 that is known."""
+    return _row(name)[0] is not None
+
+
+def names_of(module: str) -> list[str]:
+    """The names that a module of `keras` had; none of a module that is not known."""
+    return [name for name in table("keras-2.3").get(module, ()) if name]
+
+
+@functools.cache
+def _row(name: str) -> tuple[_Row | None, str]:
+    """What became of a name, or of the beginning that is known, and what follows it."""
+    rows: dict[str, dict[str, list[str | float]]] = table("keras-2.3")
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        module = ".".join(parts[:end])
+        if module not in rows:
+            continue
+        names = rows[module]
+        inside = parts[end] if end < len(parts) else ""
+        if inside not in names:
+            return None, ""
+        place, last = names[inside]
+        return _Row(str(place), float(last)), ".".join(["", *parts[end + 1 :]])
+    return None, ""
+
+
+def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
+    """What becomes of a name of `keras`, in a program that needs Keras 2.
+
+    Where the Keras of the target has the name, too (`is_there`), it stays as it is in
+    other programs.
+    """
+    row, rest = _row(name)
+    if row is None:
+        return None
+    if row.place == _BY_RUN:
+        return Resolution("KERAS_BY_RUN", hint=_way_out(name))
+    if not row.place:
+        return Resolution("KERAS_GONE", hint=_way_out(name))
+    code = "KERAS2_NAME" if is_there(name, target) else "KERAS_MOVED"
+    return Resolution(code, row.place + rest)
+
+
+def is_there(name: str, target: Target) -> bool:
+    """Whether the Keras that comes with a TensorFlow has a name of `keras`."""
+    is_of_keras = name.partition(".")[0] == KERAS and not lost_part(name)
+    return is_of_keras and last_keras(name) >= (2.15 if target.has_estimator else 3)
+
+
+def resolve_in_tensorflow(name: str) -> Resolution | None:
+    """What becomes of a name of `tf.keras` that only `keras` had."""
+    if ".keras." not in name or had_in_tf1(name):
+        return None
+    short = name.replace(f"{V1}.", "tf.", 1)
+    old = short.replace(TF_KERAS, KERAS, 1)
+    row, rest = _row(old)
+    if row is None or row.place + rest in (name, short):
+        return None
+    if row.place.startswith("tf."):
+        living = row.place + rest
+        return Resolution("KERAS_MOVED", living.replace("tf.", f"{V1}.", 1))
+    code = "KERAS_BY_RUN" if row.place else "KERAS_GONE"
+    return Resolution(code, hint=_way_out(old))
+
+
+def _way_out(name: str) -> str:
+    """What to write for a name that has no public name today, in words."""
+    hints: dict[str, str] = table("names")["hints"]
+    parts = f"tf.{name}".split(".")
+    above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
+    return next((hints[one] for one in above if one in hints), "code of your own")
+
+
+def in_file(living: str, of_tf1: bool) -> str:
+    """A name of today as a file has to write it that means TensorFlow 1, or not."""
+    if of_tf1 and living.startswith(f"{TF_KERAS}"):
+        return living.replace("tf.", f"{V1}.", 1)
+    if living in _LEGACY:
+        return living.replace(".optimizers.", ".optimizers.legacy.")
+    return living
+
+
+def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
+    """Where `run` looks for what a module of `keras` had, in order.
+
+    Args:
+      dotted: the name of the module: `keras.layers.core`.
+      package: the package of Keras 2.
+      of_tf1: whether the file that imports it means TensorFlow 1.
+    """
+    rest = dotted.removeprefix(KERAS)
+    today = [rest, *(f".{place}" for place in moved_in_keras(rest))]
+    found = []
+    for one in today:
+        both = [f"{package}{one}", f"{package}.api._v1.keras{one}"]
+        found += both[::-1] if of_tf1 else both
+        found.append(f"{package}.src{one}")
+    # These take `lr` and `decay`.
+    legacy = [f"{package}.optimizers.legacy"] if rest == ".optimizers" else []
+    return found if of_tf1 else [*legacy, *found]
+
+
+def own_names(dotted: str) -> dict[str, str]:
+    """The names of a module that are found in another place, and which that is."""
+    return _OWN.get(dotted, {})

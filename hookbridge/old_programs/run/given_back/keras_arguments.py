@@ -1,0 +1,57 @@
+"""Arguments of Keras's classes that have another name today, and are taken again."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hookbridge.contrib.private_modules import keras2_package
+from hookbridge.ground.patching import InstanceMethods
+from hookbridge.old_programs.names.keras_arguments import OF_CLASSES, of_today
+
+# The modules that have the classes, below the package of Keras 2 and in its v1 API.
+_MODULES = ("layers", "models", "optimizers", "optimizers.legacy")
+_V1 = "api._v1.keras"
+
+
+@functools.cache
+def bring_back() -> None:
+    """Lets the constructors of Keras 2 take the arguments that Keras 1 had.
+
+    The classes stay changed until the process ends.
+    """
+    done: set[type] = set()
+    for name, kind in _classes():
+        if kind not in done:
+            done.add(kind)
+            init = _taking(vars(kind)["__init__"], name)
+            InstanceMethods(kind, {"__init__": init}).install()
+
+
+def _classes() -> Iterator[tuple[str, type]]:
+    """The classes with a constructor of their own, by name."""
+    package = keras2_package()
+    for place in (f"{package}.{_V1}", package):
+        for module in _MODULES:
+            try:
+                found = importlib.import_module(f"{place}.{module}")
+            except ModuleNotFoundError:
+                continue
+            for name in OF_CLASSES:
+                kind = getattr(found, name, None)
+                if inspect.isclass(kind) and "__init__" in vars(kind):
+                    yield name, kind
+
+
+def _taking(plain: Callable[..., None], name: str) -> Callable[..., None]:
+    """The constructor, which takes the old arguments, too."""
+
+    @functools.wraps(plain)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        args, named = of_today(name, args, named)
+        plain(self, *args, **named)
+
+    return init

@@ -1,0 +1,188 @@
+"""Keras as a package of its own, of 2016 to 2019: run, told and rewritten.
+
+The record has the public names of Keras 2.2.4 and 2.3.1, with the arguments of each
+function and class, and the names that they had no more of Keras 1.2.2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import IS_215, ROOT, launch
+
+from hookbridge.old_programs.names import keras_arguments, old_keras
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite, rewrite_files
+from hookbridge.old_programs.scanning.diagnosis import diagnose
+
+# `{module: {name: its arguments}}`, with `class.method` too; None for a constant.
+RECORD: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).with_name("data") / "keras_2_3.json").read_text("utf-8")
+)
+NAMES = [
+    (module, name)
+    for module, names in RECORD.items()
+    for name in names
+    # The function `merge` of Keras 1 has the name of a module of Keras 2.
+    if "." not in name and f"{module}.{name}" not in RECORD
+]
+# What a program does with each name that it gets.
+ASKING = """
+import inspect, json, operator, sys
+import tensorflow as tf
+
+found = {}
+
+def arguments(value):
+    try:
+        made = value.__init__ if inspect.isclass(value) else value
+        return inspect.signature(made).parameters
+    except (TypeError, ValueError):
+        return {}
+
+def ask(name, value, place, old):
+    is_gone, public = type(value).__name__ == "Gone", value
+    if place.startswith("tf."):
+        public = operator.attrgetter(place[3:].replace("compat.v1.", ""))(tf)
+    today = {} if is_gone else arguments(value)
+    is_open = any(one.kind is one.VAR_KEYWORD for one in today.values())
+    lost = [] if is_open or not today else sorted(set(old or ()) - set(today))
+    found[name] = [is_gone, value is public, lost]
+
+"""
+# Arguments that hardly a program names, or of functions that no program calls.
+OF_NO_USE = {
+    *("Node", "_compute_fans", "batch_get_value", "ctc_decode", "is_all_none"),
+    *("load_weights_from_hdf5_group", "load_weights_from_hdf5_group_by_name"),
+    *("prepare_loss_weights", "preprocess_weights_for_loading", "set_epsilon"),
+    *("save_weights_to_hdf5_group", "serialize_keras_object", "set_floatx", "to_list"),
+    *("GeneratorEnqueuer", "one_hot", "text_to_word_sequence", "TensorBoard"),
+}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a program gets for each name: whether gone, the public one, and less."""
+    folder = tmp_path_factory.mktemp("asked")
+    lines = [ASKING]
+    for module, name in NAMES:
+        full, place = f"{module}.{name}", table("keras-2.3")[module][name][0]
+        lines.append(f"from {module} import {name} as one")
+        lines.append(f"ask({full!r}, one, {place!r}, {RECORD[module][name]})")
+    lines.append("print(json.dumps(found))\n")
+    (folder / "old.py").write_text("\n".join(lines))
+    done = launch("old.py", cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_every_name_is_known() -> None:
+    rows = table("keras-2.3")
+    assert {(m, n) for m, n in NAMES} <= {(m, n) for m in rows for n in rows[m]}
+    assert len(NAMES) > 1300
+
+
+def test_a_program_gets_each_name_as_the_table_says(asked: dict[str, Any]) -> None:
+    """What has a public name is the same object; what is gone raises when used."""
+    wrong = []
+    for module, name in NAMES:
+        is_gone, is_public, _ = asked[f"{module}.{name}"]
+        place = table("keras-2.3")[module][name][0]
+        if is_gone != (not place) or not is_public:
+            wrong.append((module, name, place))
+    assert not wrong
+
+
+def test_every_argument_that_is_lost_is_told(asked: dict[str, Any]) -> None:
+    untold = {}
+    for full, (_, _, lost) in asked.items():
+        name = full.rpartition(".")[2]
+        known = keras_arguments.OF_CLASSES.get(name, {}).keys() | {"args", "kwargs"}
+        if left := set(lost) - known:
+            untold[name] = sorted(left)
+    assert set(untold) <= OF_NO_USE, untold
+
+
+@pytest.mark.parametrize("version", ["2.15", "2.21"])
+def test_a_name_has_one_answer(version: str) -> None:
+    target = Target(version)
+    for module, name in NAMES:
+        place, last = table("keras-2.3")[module][name]
+        outcome = resolve(f"{module}.{name}", target)
+        assert outcome is not None and outcome.way_out
+        assert bool(outcome.living) == place.startswith("tf.")
+        if outcome.living:
+            assert resolve(outcome.living, target) is None, (name, outcome)
+            newest = 2.15 if version == "2.15" else 3
+            assert (outcome.code == "KERAS2_NAME") == (last >= newest)
+
+
+def programs() -> dict[str, str]:
+    """Ways of writing of their time, and what each prints."""
+    text = Path(__file__).with_name("old_keras_programs.txt").read_text("utf-8")
+    parts = [part.partition("\n") for part in text.split("=== ")[1:]]
+    return {name: program for name, _, program in parts}
+
+
+@pytest.mark.parametrize("name", programs())
+def test_a_program_runs_and_is_rewritten(name: str, tmp_path: Path) -> None:
+    """It prints what it did on Keras 2.2.4 or 2.3.1."""
+    program, _, printed = programs()[name].partition("---\n")
+    (tmp_path / "old.py").write_text(program)
+    done = launch("old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == printed
+    target = "2.15" if IS_215 else NEWEST
+    assert not diagnose([tmp_path / "old.py"], target).left
+    (one,) = rewrite_files([tmp_path / "old.py"], target=target)
+    assert isinstance(one, FileRewrite)
+    if "# by `run` alone" in program:
+        assert "# TODO(hookbridge)" in one.content
+        return
+    assert "TODO(hookbridge)" not in one.content
+    (tmp_path / "new.py").write_text(one.content)
+    plain = subprocess.run(
+        [sys.executable, "new.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (plain.stdout, plain.returncode) == (printed, 0), plain.stderr[-2000:]
+    (again,) = rewrite_files([tmp_path / "new.py"], target=target)
+    assert isinstance(again, FileRewrite) and not again.result.changed
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("from keras.utils import multi_gpu_model\nmulti_gpu_model(1)", "KERAS_GONE"),
+        ("from keras.layers import Highway\nHighway()", "KERAS_GONE"),
+        ("import keras\nkeras.wrappers.scikit_learn.KerasClassifier()", "KERAS_GONE"),
+        ("import keras\nm.fit_generator(g, samples_per_epoch=9)", "KERAS1_COUNT"),
+    ],
+)
+def test_what_is_gone_is_left_to_a_person(line: str, code: str, tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(line + "\n")
+    left = [
+        one.code for one in diagnose([tmp_path / "old.py"], NEWEST).found if one.person
+    ]
+    assert set(left) == {code}
+
+
+def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
+    """A program that shows no other Keras gets the one that is installed."""
+    (tmp_path / "new.py").write_text(
+        "import keras\nfrom keras.layers import Dense\n"
+        "keras.Sequential([Dense(1)]).compile('adam', metrics=['accuracy'])\n"
+    )
+    assert not diagnose([tmp_path / "new.py"], NEWEST).found
+    assert old_keras.last_keras("keras.layers.Dense") == 3
