@@ -42,20 +42,19 @@ def tensorflow(targets_tf1: bool) -> View:
 
     v1 = tf.compat.v1
     if targets_tf1:
-        of_keras = functools.partial(_keras, lambda: v1.keras, lambda: KERAS_VERSION)
         version = View(
             "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
         )
-        own = {
+        own: dict[str, Callable[[], Any]] = {
             **_shared(),
             "__version__": lambda: VERSION,
             "VERSION": lambda: VERSION,
-            "keras": of_keras,
+            "keras": lambda: _keras(v1.keras, lambda: KERAS_VERSION),
             "version": lambda: version,
         }
         return View("tensorflow", (v1, tf), own)
     own = _shared()
-    own["keras"] = functools.partial(_keras, lambda: tf.keras, _version_of_keras2)
+    own["keras"] = lambda: _keras(tf.keras, _version_of_keras2)
     own["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
         both = (getattr(tf, name), getattr(v1, name))
@@ -63,9 +62,8 @@ def tensorflow(targets_tf1: bool) -> View:
     return View("tensorflow", (tf, v1), own)
 
 
-def _keras(find_module: Callable[[], Any], version: Callable[[], str]) -> Any:
+def _keras(module: Any, version: Callable[[], str]) -> Any:
     """`tf.keras` with a `__version__`, which that of Keras 2 lacks."""
-    module = find_module()
     try:
         has_version = hasattr(module, "__version__")
     except ImportError:  # Keras is not installed: its names say so
