@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.names.target import NEWEST
+from hookbridge.old_programs.names.target import NEWEST, said
 from hookbridge.old_programs.reading.modules import Unread
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def run(values: Values) -> int:
     plan = list(_plan(values, counts, failures))
     if values.write or values.to:
         failures += _write(plan, counts)
-    _sum_up(counts, failures, sys.stderr if values.diff else sys.stdout)
+    where = sys.stderr if values.diff else sys.stdout
+    _sum_up(counts, failures, said(values.target), where)
     todo = values.check and not values.write and counts["changed"]
     return int(bool(counts["unwritten"] or counts["unread"] or todo))
 
@@ -132,12 +133,15 @@ def _short(text: str, length: int = 60) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def _sum_up(counts: Counter[str], failures: Sequence[str], where: Any) -> None:
+def _sum_up(
+    counts: Counter[str], failures: Sequence[str], target: str, where: Any
+) -> None:
     did = "rewritten" if counts["written"] else "would change"
     changed = counts["written"] or counts["changed"]
     print(
         f"{counts['files']} files read, {changed} {did}, {counts['todos']} comments "
-        f"for a person, {counts['unread']} not read, {counts['unwritten']} not written",
+        f"for a person, {counts['unread']} not read, {counts['unwritten']} not "
+        f"written; {target}",
         *failures,
         sep="\n",
         file=where,

@@ -14,7 +14,7 @@ from launching import PROGRAMS, ROOT
 from hookbridge.cli import main
 from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.target import NEWEST, table
+from hookbridge.old_programs.names.target import NEWEST, said, table
 from hookbridge.old_programs.scanning import diagnosis, verdict
 
 BEFORE_3_14 = pytest.mark.skipif(
@@ -79,7 +79,7 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert main(["doctor", "--details", str(tmp_path)]) == 1
     text = capsys.readouterr().out
     first, name, *lines = text.splitlines()
-    target = f"target TensorFlow {NEWEST}"
+    target = said(NEWEST)
     verdict = f"3 places need manual work. (1 file read; {target})"
     assert first == verdict
     assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")
@@ -144,6 +144,26 @@ def test_packages_that_are_missing_are_named_with_the_command(
     assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
 
 
+def test_another_target_than_the_installed_tensorflow_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is written for the newest may not run on the installed one."""
+    (tmp_path / "old.py").write_text("import tensorflow as tf\ntf.placeholder\n")
+    for here, text in (
+        ((2, 15), "; installed is `--target=2.15`"),
+        ((2, 18), "; installed is 2.18"),
+        ((2, 21), ""),
+        (None, ""),
+    ):
+        monkeypatch.setattr(installed, "tensorflow", lambda here=here: here)
+        for command in (["doctor"], ["migrate", "scan"], ["migrate", "rewrite"]):
+            main([*command, "--target=2.21", str(tmp_path)])
+            said_here = " ".join(capsys.readouterr().out.split())
+            ends = [f"target TensorFlow 2.21{text}{end}" for end in (")", ".", "")]
+            assert any(end in said_here for end in ends), command
+            assert ("installed is" in said_here) is bool(text)
+
+
 def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -> None:
     """Such as those that are to be built first."""
     for name, text in {
@@ -166,6 +186,30 @@ def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -
     said = " ".join(verdict.as_text(found).split())
     assert "imports utils.cython_nms, of which there is no file" in said
     assert "once .other_nms and utils.cython_nms and" in said
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'subprocess.check_call([sys.executable, "other.py"])',
+        'subprocess.Popen(args=[sys.executable, "-u", os.path.join(HERE, "other.py")])',
+        'command = ["python3", "other.py", "--steps=3"]',
+        'os.system("python other.py --steps=%d" % 3)',
+        'subprocess.run(f"CUDA_VISIBLE_DEVICES={3} python -u other.py", shell=True)',
+    ],
+)
+def test_a_file_of_tensorflow_1_that_is_started_by_itself_is_left_to_a_person(
+    call: str, tmp_path: Path
+) -> None:
+    """Its process gets TensorFlow as it is; one without TensorFlow may."""
+    main, other = tmp_path / "main.py", tmp_path / "other.py"
+    main.write_text(f"import os, subprocess, sys\nimport tensorflow as tf\n{call}\n")
+    other.write_text("import tensorflow as tf\ntf.Session()\n")
+    (left,) = (one for one in diagnosis.diagnose([main], NEWEST).found if one.person)
+    assert (left.code, left.line, left.name) == ("CHILD_PROGRAM", 3, "other.py")
+    assert "`hookbridge run other.py`" in left.person
+    other.write_text("import numpy as np\nprint(np.ones(3))\n")
+    assert diagnosis.diagnose([main], NEWEST).left == 0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,6 +19,7 @@ from hookbridge.old_programs.run.given_back import (
     lost_names,
 )
 
+_IS_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 _NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
 
 
@@ -245,6 +247,22 @@ def test_the_way_out_is_told_where_no_value_can_be_given_back(tmp_path: Path) ->
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"hookbridge run: NumPy {np.__version__} takes no array")
     assert '`pip install "numpy<2.4"`' in last
+
+
+@pytest.mark.skipif(not _IS_2, reason="this NumPy takes such numbers")
+def test_the_way_out_is_told_where_a_type_is_too_small_for_a_number() -> None:
+    numpy: Any = np
+    takes: list[Callable[[], Any]] = [
+        lambda: numpy.array([-1], numpy.uint8),
+        lambda: numpy.uint8(3) + 300,
+        lambda: numpy.zeros(3, numpy.uint8).fill(-1),
+    ]
+    for take in takes:
+        with pytest.raises(OverflowError) as raised:
+            take()
+        assert '`pip install "numpy<2"`' in lost_arguments.way_out(raised.value)
+    assert not lost_arguments.way_out(OverflowError("math range error"))
+    assert not lost_arguments.way_out(ValueError("out of bounds for axis 0"))
 
 
 def test_yaml_loads_without_a_loader() -> None:

@@ -192,3 +192,30 @@ def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
     )
     assert not diagnose([tmp_path / "new.py"], NEWEST).found
     assert old_keras.last_keras("keras.layers.Dense") == 3
+
+
+VERSIONED = """import tensorflow as tf
+from tensorflow import keras
+import tensorflow.keras as K
+x = tf.placeholder(tf.float32)
+print(tf.keras.__version__, keras.__version__, K.__version__)
+print(issubclass(K.layers.Dense, tf.keras.layers.Layer))
+"""
+
+
+@pytest.mark.slow
+def test_tf_keras_has_a_version(tmp_path: Path) -> None:
+    """That of Keras 2 has none, of itself."""
+    (tmp_path / "old.py").write_text(VERSIONED)
+    done = launch("old.py", cwd=tmp_path)
+    assert done.stdout.split() == ["2.2.4-tf"] * 3 + ["True"], done.stderr
+    assert not diagnose([tmp_path / "old.py"], NEWEST).left
+    (done_file,) = rewrite_files([tmp_path / "old.py"])
+    assert isinstance(done_file, FileRewrite) and not done_file.result.todos
+    assert done_file.content.count("tf_keras.__version__") == 3
+    (in_2_15,) = rewrite_files([tmp_path / "old.py"], target="2.15")
+    assert isinstance(in_2_15, FileRewrite)
+    assert {todo.code for todo in in_2_15.result.todos} == {"KERAS_BY_RUN"}
+    new = tmp_path / "new.py"  # of TensorFlow 2, with Keras 3
+    new.write_text("import tensorflow as tf\nprint(tf.keras.__version__)\n")
+    assert not diagnose([new], NEWEST).found

@@ -24,6 +24,8 @@ _BY_RUN = "run"
 _OWN: dict[str, dict[str, str]] = table("names")["names of standalone keras"]
 
 
+# The version of Keras; only the package of Keras 2 has it, and not its `tf.keras`.
+VERSIONS = tuple(f"{place}.__version__" for place in (KERAS, TF_KERAS, f"{V1}.{KERAS}"))
 # The codes of its names that have a name of today.
 CODES = ("KERAS2_NAME", "KERAS_MOVED")
 # Optimizers with the arguments that they had.
@@ -80,6 +82,12 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
     Where the Keras of the target has the name, too (`is_there`), it stays as it is in
     other programs.
     """
+    if name in VERSIONS:
+        if target.has_estimator:
+            return Resolution(
+                "KERAS_BY_RUN", hint='`importlib.metadata.version("keras")`'
+            )
+        return Resolution("KERAS_MOVED", "tf_keras.__version__")
     row, rest = _row(name)
     if row is None:
         return None
@@ -93,6 +101,8 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
 
 def is_there(name: str, target: Target) -> bool:
     """Whether the Keras that comes with a TensorFlow has a name of `keras`."""
+    if name in VERSIONS:
+        return not target.has_estimator or name.startswith(KERAS)
     is_of_keras = name.partition(".")[0] == KERAS and not lost_part(name)
     return is_of_keras and last_keras(name) >= (2.15 if target.has_estimator else 3)
 

@@ -51,6 +51,8 @@ def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root, _, rest = name.partition(".")
     owner, _, last = name.rpartition(".")
+    if name in old_keras.VERSIONS:
+        return old_keras.resolve(name, owner, target)
     if owner and last.startswith("__") and last.endswith("__"):
         # A module has its `__name__` wherever it is.
         outcome = resolve(owner, target)

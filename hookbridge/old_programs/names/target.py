@@ -42,6 +42,16 @@ def newest_here() -> str:
 NEWEST = newest_here()
 
 
+def said(version: str) -> str:
+    """A target for a reader, who may have another TensorFlow than this one."""
+    here = ".".join(map(str, installed.tensorflow() or ()))
+    text = f"target TensorFlow {version}"
+    if here in ("", version):
+        return text
+    other = f"`--target={here}`" if here in versions() else here
+    return f"{text}; installed is {other}"
+
+
 class Target:
     """A TensorFlow that code has to run on."""
 

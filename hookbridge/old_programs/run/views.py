@@ -16,8 +16,9 @@ from hookbridge.contrib import namespace, old_keras, private_modules
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import KERAS, PYTHON, View
 
-# What a file of TensorFlow 1 reads as the version: that of the names which it finds.
+# What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
 VERSION = "1.15.5"
+KERAS_VERSION = f"{old_keras.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
@@ -44,16 +45,37 @@ def tensorflow(targets_tf1: bool) -> View:
         version = View(
             "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
         )
-        of_v1 = {"__version__": lambda: VERSION, "VERSION": lambda: VERSION}
-        return View(
-            "tensorflow", (v1, tf), {**_shared(), **of_v1, "version": lambda: version}
-        )
+        own: dict[str, Callable[[], Any]] = {
+            **_shared(),
+            "__version__": lambda: VERSION,
+            "VERSION": lambda: VERSION,
+            "keras": lambda: _keras(v1.keras, lambda: KERAS_VERSION),
+            "version": lambda: version,
+        }
+        return View("tensorflow", (v1, tf), own)
     own = _shared()
+    own["keras"] = lambda: _keras(tf.keras, _version_of_keras2)
     own["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
         both = (getattr(tf, name), getattr(v1, name))
         own[name] = functools.partial(View, f"tensorflow.{name}", both)
     return View("tensorflow", (tf, v1), own)
+
+
+def _keras(module: Any, version: Callable[[], str]) -> Any:
+    """`tf.keras` with a `__version__`, which that of Keras 2 lacks."""
+    try:
+        has_version = hasattr(module, "__version__")
+    except ImportError:  # Keras is not installed: its names say so
+        return module
+    if has_version:
+        return module
+    return View(f"tensorflow.{KERAS}", (module,), {"__version__": version})
+
+
+def _version_of_keras2() -> str:
+    package = importlib.import_module(private_modules.keras2_package())
+    return str(package.__version__)
 
 
 def _shared() -> dict[str, Callable[[], Any]]:

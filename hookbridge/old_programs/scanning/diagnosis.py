@@ -26,6 +26,7 @@ from hookbridge.old_programs.reading.lost_imports import (
 )
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
+from hookbridge.old_programs.scanning.child_programs import child_programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
@@ -73,6 +74,8 @@ def diagnose(
     findings += _old_libraries(programs)
     findings += _not_in_libraries(programs)
     findings += _library_losses(programs)
+    for one in programs.modules:
+        findings += child_programs(one, programs)
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
     return Diagnosis(
         target,

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from hookbridge import __version__
 from hookbridge.insight.report.page import page, table
+from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.findings import CODES, Report
 
 # Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
@@ -25,7 +26,7 @@ _VERDICTS = {
 
 def as_text(report: Report) -> str:
     """Counts, then the findings, worst first, each with its way out."""
-    lines = [f"{report.files} files read; target TensorFlow {report.target}."]
+    lines = [f"{report.files} files read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():
         lines.append(f"{count:6} {verdict:<9} {_VERDICTS[verdict][0]}")

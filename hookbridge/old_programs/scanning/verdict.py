@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from hookbridge.ground import compat, extras
+from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
 from hookbridge.old_programs.scanning.findings import Finding
 
@@ -31,7 +32,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
       details: whether the other places follow, with what mends them.
     """
     files = _counted(diagnosis.files, "file")
-    read = f"({files} read; target TensorFlow {diagnosis.target})"
+    read = f"({files} read; {said(diagnosis.target)})"
     lines = textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
     for trouble in _troubles(diagnosis):
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -50,6 +51,8 @@ _NO_NUMBER = (
     "%d format: a real number is required, not numpy.ndarray",
     "setting an array element with a sequence.",
 )
+# How it says, since 2.0, that a type is too small for a number of Python.
+_TOO_LARGE = "out of bounds for"
 
 
 @functools.cache
@@ -68,9 +71,17 @@ def bring_back() -> None:
 
 def way_out(error: BaseException) -> str:
     """What to do about a value that cannot be taken again; empty for another error."""
-    if np.lib.NumpyVersion(np.__version__) < "2.4.0" or _UNEQUAL in str(error):
+    said, version = str(error), np.lib.NumpyVersion(np.__version__)
+    if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
+        where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
+        return (
+            f"NumPy {np.__version__} takes no number that the type beside it cannot "
+            f'hold, which it did before 2; `pip install "numpy<2"`{where} brings that '
+            "back"
+        )
+    if version < "2.4.0" or _UNEQUAL in said:
         return ""
-    if not any(message in str(error) for message in _NO_NUMBER):
+    if not any(message in said for message in _NO_NUMBER):
         return ""
     return (
         f"NumPy {np.__version__} takes no array of one element for a number, which it "

@@ -1,0 +1,68 @@
+"""Files of TensorFlow 1 that a program starts as processes of their own."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+
+from hookbridge.old_programs.reading.meaning import meaning_of
+from hookbridge.old_programs.reading.modules import Module, read_module
+from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*$")
+_IN_SHELL = re.compile(r"\bpython[\d.]*(?:\s+-\w+)*\s+([\w./-]+\.py)\b")
+_SHELLS = ("os.system", "os.popen", "subprocess.")
+
+
+def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
+    """A finding for each command that starts such a file with Python.
+
+    The process that it starts gets TensorFlow as it is, since it is another one than
+    that of `hookbridge run`.
+    """
+    for node in module.nodes:
+        for name in _started(module, node):
+            file = next(filter(os.path.isfile, _places(name, module, programs)), None)
+            child = read_module(file) if file else None
+            if isinstance(child, Module) and _is_of_tf1(child):
+                way = f"`hookbridge run {name}` in the place of `python {name}`"
+                yield finding_at(module, node, "CHILD_PROGRAM", name, way)
+
+
+def _started(module: Module, node: ast.AST) -> Iterator[str]:
+    """The files of Python that a command starts: a list, or a text for a shell."""
+    if isinstance(node, ast.List | ast.Tuple) and node.elts:
+        first, *others = node.elts
+        if module.names.through_program(first) == "sys.executable" or any(
+            map(_PYTHON.match, _texts(first))
+        ):
+            files = (text for one in others for text in _texts(one))
+            yield from [text for text in files if text.endswith(".py")][:1]
+    elif isinstance(node, ast.Call) and node.args:
+        function = module.names.through_program(node.func) or ""
+        if function.startswith(_SHELLS) and not isinstance(node.args[0], ast.List):
+            for text in _texts(node.args[0]):
+                yield from _IN_SHELL.findall(text)
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """The texts in an expression."""
+    constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return [value for value in constants if isinstance(value, str)]
+
+
+def _places(name: str, module: Module, programs: Programs) -> Iterator[str]:
+    """Where a file may be that a command names."""
+    for folder in (os.path.dirname(module.path), *programs.roots(module), os.getcwd()):
+        yield os.path.join(folder, name)
+
+
+def _is_of_tf1(child: Module) -> bool:
+    """Whether a file needs what `hookbridge run` brings back."""
+    meaning = meaning_of([child.evidence])
+    estimator = meaning.estimator
+    has_old_one = estimator and not estimator.name.startswith("hookbridge")
+    return bool(meaning.old or meaning.v1 or has_old_one)
