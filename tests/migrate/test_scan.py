@@ -168,6 +168,7 @@ SECTIONS = dict(
 # They follow from several files, an installed package, a notebook, and a rewrite.
 WITHOUT_PROGRAM = (
     *("V1_FILE", "OLD_LIBRARY", "LIBRARY_LOSS", "OLD_PIN", "STEPS_PER_EPOCH", "UNREAD"),
+    "CHILD_PROGRAM",
 )
 
 

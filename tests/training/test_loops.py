@@ -185,8 +185,10 @@ def test_the_listing_runs_as_it_stands(
     else:
         assert run.results["global_step"] < EPOCHS * 9
         # A worker that is faster may end its data, and the job, before the chief is
-        # as far as the step from which the rate is lower.
-        assert set(rates) == {0.01 if v < 12 else 0.001 for v in versions}
+        # as far as the step from which the rate is lower; and it may make an update
+        # between a step of the chief and what its callback sets.
+        assert set(rates) <= {0.01, 0.001} and rates == sorted(rates, reverse=True)
+        assert rates[0] == 0.01 and (0.001 in rates or max(versions) <= 13)
 
 
 @pytest.mark.slow
