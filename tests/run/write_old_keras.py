@@ -27,7 +27,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from hookbridge.contrib import old_keras
+from hookbridge.contrib import keras_package
 from hookbridge.old_programs.names import installed_names
 from hookbridge.old_programs.names.old_keras import own_names
 from hookbridge.old_programs.names.private_names import moved_in_keras
@@ -91,7 +91,7 @@ def _is_there(package: Any, full: str) -> bool:
 def _place(module: str, name: str, is_called: bool) -> str:
     """Where a name is today."""
     try:
-        view = old_keras.find(module, True)
+        view = keras_package.find(module, True)
     except ModuleNotFoundError:
         return ""
     if not name:

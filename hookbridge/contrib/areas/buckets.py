@@ -52,10 +52,11 @@ def bucket(
         ]
         is_open = allow_smaller_final_batch or isinstance(batch_size, list | tuple)
         number = None if is_open else tf.get_static_value(sizes[0])
+        shapes_of_batch = [[number, *tf.TensorShape(one)] for one in queues[0].shapes]
         top = v1.PaddingFIFOQueue(
             capacity,
             [tf.int32, *types],
-            [[], *([number, *tf.TensorShape(one)] for one in queues[0].shapes)],
+            [[], *shapes_of_batch],
             shared_name=shared_name,
             name="top_queue",
         )
@@ -67,11 +68,7 @@ def bucket(
         ]
         _run(queues[0], batches, [top])
         _run(top, [enqueue] * num_threads, queues)
-        for queue in queues:
-            size = tf.cast(top.size(), tf.float32)
-            v1.summary.scalar(f"bucket/{queue.name}/size", size)
-        fraction = tf.cast(top.size(), tf.float32) / capacity
-        v1.summary.scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", fraction)
+        _summarize(top, queues, capacity)
         found, *batch = top.dequeue(name="dequeue_top")
         return found, _as_given(tensors, batch if len(batch) > 1 else batch[0])
 
@@ -160,6 +157,14 @@ def _dequeued(queue: Any, size: Any, allows_less: bool) -> list[Any]:
     dequeue = queue.dequeue_up_to if allows_less else queue.dequeue_many
     batch = dequeue(size)
     return batch if isinstance(batch, list) else [batch]
+
+
+def _summarize(top: Any, queues: Sequence[Any], capacity: int) -> None:
+    """Summaries of the queues; as on 1.15, those of the buckets have the top's size."""
+    size = tf.cast(top.size(), tf.float32)
+    for queue in queues:
+        v1.summary.scalar(f"bucket/{queue.name}/size", size)
+    v1.summary.scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", size / capacity)
 
 
 def _run(read: Any, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:

@@ -56,7 +56,9 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         if self._place is None:
             # A cell after this one gets another name, which a scope inside of the
             # loop's would not give it.
-            own = scope or self._given_name if self._is_shared else scope
+            own = scope
+            if own is None and self._is_shared:
+                own = self._given_name  # not a new name: its variables are there
             with v1.variable_scope(own, default_name=self._given_name) as place:
                 self._place = place
         if initial_state is not None:

@@ -151,18 +151,23 @@ def of_today(
       args: the arguments without names that it got.
       named: those with names.
     """
-    old, names = OF_CLASSES[name], _side_names(name)
-    sizes = args[1:]
+    names, sizes = _side_names(name), args[1:]
     if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
         args = (args[0], sizes)
     elif names and all(one in named for one in names):
         named = {**named, names[0]: tuple(named[one] for one in names)}
+    old = OF_CLASSES[name]
     found = {}
     for argument, value in named.items():
         today = old.get(argument, argument)
         is_refused = argument == _MODE and value != 0
         if today or is_refused:
-            values = VALUES.get(argument, {}) if argument in old else {}
-            is_known = isinstance(value, str) and value in values
-            found[today or argument] = values[str(value)] if is_known else value
+            is_old = argument in old
+            found[today or argument] = _value(argument, value) if is_old else value
     return args, found
+
+
+def _value(argument: str, value: object) -> object:
+    """The value of an old argument as it is written today."""
+    values = VALUES.get(argument, {})
+    return values.get(value, value) if isinstance(value, str) else value

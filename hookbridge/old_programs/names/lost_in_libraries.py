@@ -38,7 +38,7 @@ def lost_names() -> dict[str, LostName]:
             row["library"], row["lost in"], f"{row['today']}.{name}"
         )
         for row in table("lost_places")
-        for name in row["names"].split()
+        for name in row["names"]
     }
     return moved | {
         name: LostName(

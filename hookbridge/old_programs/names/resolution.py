@@ -49,15 +49,12 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
-    root, _, rest = name.partition(".")
+    root = name.partition(".")[0]
     owner, _, last = name.rpartition(".")
     if name in old_keras.VERSIONS:
         return old_keras.resolve(name, owner, target)
     if owner and last.startswith("__") and last.endswith("__"):
-        # A module has its `__name__` wherever it is.
-        outcome = resolve(owner, target)
-        living = outcome.living if outcome is not None else ""
-        return outcome and outcome._replace(living=living and f"{living}.{last}")
+        return _resolve_of_module(owner, last, target)
     if part := lost_part(name):
         return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
@@ -65,12 +62,23 @@ def resolve(name: str, target: Target) -> Resolution | None:
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
         if f"{name}.".startswith(f"{prefix}."):
             return resolver(name, prefix, target)
-    if root != "tf":
-        return None
+    return _resolve_public(name, target) if root == "tf" else None
+
+
+def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | None:
+    """What becomes of a `__name__`: a module has it wherever it is."""
+    outcome = resolve(module, target)
+    if outcome is None or not outcome.living:
+        return outcome
+    return outcome._replace(living=f"{outcome.living}.{name}")
+
+
+def _resolve_public(name: str, target: Target) -> Resolution | None:
+    """What becomes of a name of `tf`."""
     if target.has(name):
         return old_keras.resolve_in_tensorflow(name)
     if not name.startswith("tf.compat.") and target.has_v1(name):
-        return Resolution("V1_NAME", f"{V1}.{rest}")
+        return Resolution("V1_NAME", name.replace("tf.", f"{V1}.", 1))
     if had_in_tf1(name):
         return gone(name)
     return Resolution("MISSING", hint=hint(name))

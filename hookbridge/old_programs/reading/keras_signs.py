@@ -36,10 +36,10 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     given = {keyword.arg or "" for keyword in call.keywords}
     if "keras" not in function and given.isdisjoint(_TELLING):
         return
-    is_optimizer = "keras." in function and ".optimizers." in function
-    for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS) * is_optimizer:
-        yield "keras2", f"{function}({name}=)", call.lineno
-        yield "keras_argument", function, call.lineno
+    if "keras." in function and ".optimizers." in function:
+        for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS):
+            yield "keras2", f"{function}({name}=)", call.lineno
+            yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
         name = function or f".{getattr(call.func, 'attr', '')}"
         yield "old", f"{name}() as of Keras 1", call.lineno

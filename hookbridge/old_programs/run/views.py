@@ -12,13 +12,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.contrib import namespace, old_keras, private_modules
+from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import KERAS, PYTHON, View
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
 VERSION = "1.15.5"
-KERAS_VERSION = f"{old_keras.VERSION}-tf"
+KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
@@ -105,7 +105,7 @@ def _examples() -> Any:
 def find(targets_tf1: bool, dotted: str) -> Any:
     """The object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
-        return old_keras.find(dotted, targets_tf1)
+        return keras_package.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
         return private_modules.find(dotted)
     value: Any = tensorflow(targets_tf1)

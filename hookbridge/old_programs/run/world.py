@@ -98,7 +98,7 @@ def enter(world: World) -> None:
 
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
-        keras_arguments,
+        keras_constructors,
         lost_arguments,
         lost_names,
         old_meanings,
@@ -115,7 +115,7 @@ def enter(world: World) -> None:
     lost_names.bring_back(world.meaning.lost)
     lost_arguments.bring_back()
     if world.meaning.keras_argument is not None:
-        keras_arguments.bring_back()
+        keras_constructors.bring_back()
     old_meanings.bring_back()
     if has_estimator(world):
         estimator.install()

@@ -36,9 +36,7 @@ def _started(module: Module, node: ast.AST) -> Iterator[str]:
     """The files of Python that a command starts: a list, or a text for a shell."""
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
         first, *others = node.elts
-        if module.names.through_program(first) == "sys.executable" or any(
-            map(_PYTHON.match, _texts(first))
-        ):
+        if _is_python(first, module):
             files = (text for one in others for text in _texts(one))
             yield from [text for text in files if text.endswith(".py")][:1]
     elif isinstance(node, ast.Call) and node.args:
@@ -46,6 +44,13 @@ def _started(module: Module, node: ast.AST) -> Iterator[str]:
         if function.startswith(_SHELLS) and not isinstance(node.args[0], ast.List):
             for text in _texts(node.args[0]):
                 yield from _IN_SHELL.findall(text)
+
+
+def _is_python(node: ast.expr, module: Module) -> bool:
+    """Whether the first word of a command is Python."""
+    if module.names.through_program(node) == "sys.executable":
+        return True
+    return any(map(_PYTHON.match, _texts(node)))
 
 
 def _texts(node: ast.AST) -> list[str]:

@@ -103,22 +103,29 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         ):
             continue
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
-        if outcome is None:
+        if outcome is None or _stays(node, name, outcome, place, target):
             continue
-        if is_there(name, target) and not place.has_keras2_of(target):
-            continue
-        is_import = isinstance(node, ast.stmt) or bool(loaded(node))
-        if outcome.code == "KERAS2_NAME" and not is_import:
-            continue  # the import of a module decides what its names are
         code, way = outcome.code, outcome.way_out
-        if (
-            name in place.unused
-            and not outcome.living
-            and CODES[code].verdict == "manual"
-        ):
+        is_manual = not outcome.living and CODES[code].verdict == "manual"
+        if is_manual and name in place.unused:
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
+
+
+def _stays(
+    node: ast.expr | ast.stmt,
+    name: str,
+    outcome: Resolution,
+    place: Place,
+    target: Target,
+) -> bool:
+    """Whether a name of Keras means the same in this place on the target."""
+    if is_there(name, target) and not place.has_keras2_of(target):
+        return True
+    is_import = isinstance(node, ast.stmt) or bool(loaded(node))
+    # The import of a module decides what its names are.
+    return outcome.code == "KERAS2_NAME" and not is_import
 
 
 def _with_flags_once(
