@@ -3,6 +3,7 @@
 #
 #   make demo       train the digits classifier in both loops
 #   make test       lint, docs, then all tests on TF 2.15.1 and on the newest TF
+#   make test-all   all tests on both, for hours; before a release
 #   make test-fast  the tests for daily work: newest TF, one Keras, no processes
 #   make test-versions  a part of the tests on every TensorFlow from 2.16 on
 #   make proof      public code bases through hookbridge (PROOF_FLAGS=NAME)
@@ -17,7 +18,7 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-fast test-versions proof fuzz lint docs reference notebooks release clean
+.PHONY: help demo test test-all test-fast test-versions proof fuzz lint docs reference notebooks release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -88,6 +89,9 @@ test: lint docs $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
 	    -- $(PYTEST_FLAGS)
 endif
+
+test-all:
+	$(MAKE) test PYTEST_FLAGS="--all $(PYTEST_FLAGS)"
 
 test-fast: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \

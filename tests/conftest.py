@@ -38,30 +38,56 @@ COLLECT_ALL_SECS = 20.0
 # The Keras flavours of this environment, none of which is imported yet. TF 2.15 has one
 # (`keras` 2.15); later TF has `keras` 3 and, beside it, tf_keras.
 FLAVOURS = ["keras", "tf_keras"][: 1 + (installed_tf_version() > LAST_WITH_KERAS2)]
+# What stands on private names of TensorFlow and on the flavours of Keras: `make test`
+# runs it on TF 2.15 too.
+ON_TF215 = (
+    "adapters/",
+    "differential/",
+    "estimator/",
+    "traces/",
+    "v1_mode/",
+    "test_conformance.py",
+    "test_private_attributes.py",
+    "test_private_frames.py",
+    "test_private_names.py",
+    "test_patching.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--fast`, which `make test-fast` uses."""
+    """Adds `--fast` for `make test-fast`, and `--all` for `make test-all`."""
     parser.addoption(
         "--fast",
         action="store_true",
         help="leave out tests marked slow, and every Keras but the first",
+    )
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="add tests marked exhaustive, and on TF 2.15 those of all folders",
     )
 
 
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leaves out what `--fast` does not run.
+    """Leaves out what the tier does not run.
+
+    On TF 2.15, `--all` is needed for folders not in `ON_TF215`, unless a test is marked
+    `both_tensorflows`. Tests marked `exhaustive` need `--all` everywhere.
 
     A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
     runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
     plays no part, runs beside TensorFlow 2.16 and later only. So does a test or a case
     marked `one_tensorflow`: another one of its kind runs on TF 2.15 too.
     """
-    is_fast = config.getoption("--fast")
+    is_fast, is_all = config.getoption("--fast"), config.getoption("--all")
 
     def is_left_out(item: pytest.Item) -> bool:
+        if not is_all and item.get_closest_marker("exhaustive") is not None:
+            return True
+        if len(FLAVOURS) == 1 and not is_all and not _is_for_tf215(item):
+            return True
         if len(FLAVOURS) == 1 and (
             _of_module(item, "ONE_TENSORFLOW")
             or item.get_closest_marker("one_tensorflow") is not None
@@ -77,6 +103,14 @@ def pytest_collection_modifyitems(
     left_out = [item for item in items if is_left_out(item)]
     items[:] = [item for item in items if not is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _is_for_tf215(item: pytest.Item) -> bool:
+    """Whether the test stands on what differs between TF 2.15 and later ones."""
+    if item.get_closest_marker("both_tensorflows") is not None:
+        return True
+    path = item.path.relative_to(ROOT / "tests").as_posix()
+    return path.startswith(ON_TF215)
 
 
 def _of_module(item: pytest.Item, name: str) -> Any:
