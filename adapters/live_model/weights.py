@@ -38,7 +38,10 @@ class WeightsView:
 
     def count_params(self) -> int:
         """Number of scalars in `weights`."""
-        return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
+        weights = self._live_weights
+        unknown = [v for v in weights.all if v.shape.num_elements() is None]
+        sizes = [v.shape.num_elements() or 0 for v in weights.all]
+        return sum(sizes) + sum(value.size for value in weights.read(unknown))
 
     def get_weights(self) -> list[Any]:
         """The session's values as numpy arrays."""
