@@ -18,7 +18,7 @@ from hookbridge.adapters.session_graph import (
     session_variables,
 )
 from hookbridge.adapters.session_graph import steps as graph_steps
-from hookbridge.insight.reference import graph_gradients
+from hookbridge.reference import graph_gradients
 
 v1 = tf.compat.v1
 
