@@ -15,17 +15,19 @@ Body = Callable[..., None]
 Results = dict[Body, concurrent.futures.Future[None]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results(
     tmp_path_factory: pytest.TempPathFactory,
     fork_server: ForkServer,
     request: pytest.FixtureRequest,
 ) -> Iterator[Results]:
-    """The results of the bodies of all such tests that were asked for."""
+    """The results of the bodies of the file's tests that were asked for."""
     bodies = [
         cast(Body, item.callspec.params["body"])
         for item in request.session.items
-        if isinstance(item, pytest.Function) and "results" in item.fixturenames
+        if item.path == request.path
+        and isinstance(item, pytest.Function)
+        and "results" in item.fixturenames
     ]
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         try:

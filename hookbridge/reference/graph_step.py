@@ -19,7 +19,7 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.ground import collected
-from hookbridge.insight.reference import graph_gradients
+from hookbridge.reference import graph_gradients
 
 v1 = tf.compat.v1
 
