@@ -46,13 +46,14 @@ class Saves:
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()
         for saver in collected.savers(graph):
             self._follow(saver)
-        add, graph_of = type(graph).add_to_collection, self._graph
+        add = type(graph).add_to_collection
 
         @functools.wraps(add)
         def add_to_collection(name: str, value: object) -> None:
-            before = collected.savers(graph_of())
-            add(graph_of(), name, value)
-            for saver in collected.savers(graph_of())[len(before) :]:
+            own: Any = self._graph()
+            before = collected.savers(own)
+            add(own, name, value)
+            for saver in collected.savers(own)[len(before) :]:
                 self._follow(saver)
 
         self._collecting = InstanceMethods(

@@ -115,9 +115,7 @@ OTHERS: dict[str, tuple[Callable[[], None], bool]] = {
 }
 
 
-def trained(
-    hooks: list[Any], make_step: Made, make: Callable[[], None], **options: Any
-) -> float:
+def trained(hooks: list[Any], make_step: Made, make: Made, **options: Any) -> float:
     """Four steps; returns the weight after them, or how many there were to a stop."""
     with tf.Graph().as_default():
         w = v1.get_variable("w", initializer=1.0)
@@ -136,7 +134,7 @@ def trained(
     return value
 
 
-def events(keras: Any, make_step: Made, make: Callable[[], None] = int) -> list[str]:
+def events(keras: Any, make_step: Made, make: Made = tf.no_op) -> list[str]:
     log: list[str] = []
     native = trained([], make_step, make)
     assert trained([step_events(keras, log)], make_step, make) == native
@@ -162,7 +160,7 @@ def test_what_else_a_program_made(name: str, keras: Any) -> None:
 
 @pytest.mark.parametrize("use_resource", [False, True], ids=["reference", "resource"])
 def test_a_recording_knows_the_step(tmp_path: Path, use_resource: bool) -> None:
-    trained([hb.recorder(tmp_path)], lambda: variable(use_resource), int)
+    trained([hb.recorder(tmp_path)], lambda: variable(use_resource), tf.no_op)
     recording = Recording(tmp_path)
     assert len(recording.steps) == 4
     kinds = {n: v["kind"] for n, v in recording.header["variables"].items()}
@@ -178,7 +176,7 @@ def test_a_computed_step_is_refused(keras: Any) -> None:
 def test_a_last_epoch_knows_the_step() -> None:
     """Hooks alone with `epochs`: they stop after the last one."""
     hooks = [v1.train.SessionRunHook()]
-    assert trained(hooks, lambda: variable(use_resource=True), int, epochs=1) == 2
+    assert trained(hooks, lambda: variable(use_resource=True), tf.no_op, epochs=1) == 2
 
 
 @pytest.mark.parametrize("use_resource", [False, True], ids=["reference", "resource"])
@@ -191,7 +189,7 @@ def test_a_variable_of_unknown_shape(use_resource: bool, keras: Any) -> None:
         seen.append([weight.numpy().tolist(), self.model.count_params()])
         weight.assign(weight * 2.0)
         seen.append(self.model.get_weights()[0].tolist())
-        self.model.set_weights([np.float32([3.0, 4.0, 5.0])])
+        self.model.set_weights([np.array([3.0, 4.0, 5.0], np.float32)])
 
     with tf.Graph().as_default():
         first = v1.placeholder_with_default(tf.ones([2]), None)
