@@ -63,13 +63,13 @@ def rows() -> list[Any]:
 
 @pytest.mark.parametrize(("host", "kind", "end"), rows())
 def test_a_run_goes_on(keras: Any, host: str, kind: str, end: Ending) -> None:
-    undisturbed = whole(keras.__name__, host, kind)
+    undisturbed = left_by_one_run(keras.__name__, host, kind)
     assert (undisturbed.begins, undisturbed.ends) == (list(range(EPOCHS)), EPOCHS)
     left = left_by(keras, kind, HOSTS[host], [end, LAST])
     assert left == expected(undisturbed, host, end)
 
 
 @functools.cache
-def whole(keras: str, host: str, kind: str) -> Left:
+def left_by_one_run(keras: str, host: str, kind: str) -> Left:
     """What one undisturbed run leaves."""
     return left_by(importlib.import_module(keras), kind, HOSTS[host], [LAST])
