@@ -252,8 +252,15 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[ForkServer]:
-    """The same without TensorFlow, for programs that import it themselves."""
-    with started_fork_server(tensorflow=False) as server:
+    """The same for programs that import TensorFlow, with Keras 2, themselves."""
+    with started_fork_server("keras2_aside") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def bare_launcher() -> Iterator[ForkServer]:
+    """The same for programs that get another Keras, or hold TensorFlow off."""
+    with started_fork_server("needs") as server:
         yield server
 
 
