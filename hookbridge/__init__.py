@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from hookbridge.ground.validation import ValidationReport as ValidationReport
     from hookbridge.insight.explanation import explain as explain
     from hookbridge.insight.guest_profile import profile as profile
-    from hookbridge.insight.reference.comparison import compare as compare
-    from hookbridge.insight.reference.port import recording as recording
-    from hookbridge.insight.reference.recorder import recorder as recorder
-    from hookbridge.insight.reference.replay import replay as replay
     from hookbridge.insight.report.recording import record as record
     from hookbridge.jobs import callbacks as callbacks
     from hookbridge.jobs import data as data
@@ -51,6 +47,10 @@ if TYPE_CHECKING:
     from hookbridge.jobs.loops.towers.replicate_model_fn import (
         replicate_model_fn as replicate_model_fn,
     )
+    from hookbridge.reference.comparison import compare as compare
+    from hookbridge.reference.port import recording as recording
+    from hookbridge.reference.recorder import recorder as recorder
+    from hookbridge.reference.replay import replay as replay
 
 __version__ = "0.1.0"
 
@@ -64,7 +64,7 @@ _WHERE = {
     "as_hooks": "hookbridge.adapters.convert",
     "callbacks": "hookbridge.jobs",
     "checkpoints": "hookbridge",
-    "compare": "hookbridge.insight.reference.comparison",
+    "compare": "hookbridge.reference.comparison",
     "contrib": "hookbridge",
     "data": "hookbridge.jobs",
     "errors": "hookbridge",
@@ -75,9 +75,9 @@ _WHERE = {
     "old_programs": "hookbridge",
     "profile": "hookbridge.insight.guest_profile",
     "record": "hookbridge.insight.report.recording",
-    "recorder": "hookbridge.insight.reference.recorder",
-    "recording": "hookbridge.insight.reference.port",
-    "replay": "hookbridge.insight.reference.replay",
+    "recorder": "hookbridge.reference.recorder",
+    "recording": "hookbridge.reference.port",
+    "replay": "hookbridge.reference.replay",
     "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
     "set_role": "hookbridge.adapters.guests.roles",
     "testing": "hookbridge",

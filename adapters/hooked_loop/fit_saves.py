@@ -187,7 +187,7 @@ class FitSaves:
         """Writes the state once more after an error, if the checkpoint is current."""
         self._rescue_state()
         if self._checkpoint is not None:
-            self._checkpoint.finish()
+            self._checkpoint.release()
 
     def _rescue_state(self) -> None:
         if not self.is_newest or self._checkpoint is None:

@@ -28,12 +28,6 @@ def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
     return frozenset(visited)
 
 
-def handle_op(variable: Any) -> Any:
-    """The op that stands for a variable: its resource handle or its reference."""
-    handle = getattr(variable, "handle", None)
-    return handle.op if handle is not None and hasattr(handle, "op") else variable.op
-
-
 def source_op(tensor: Any) -> Any:
     """The op a tensor comes from, looking through ops that only pass it on."""
     op = tensor.op

@@ -13,6 +13,7 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
+from hookbridge.ground import collected
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
@@ -43,15 +44,17 @@ class Saves:
             weakref.WeakKeyDictionary()
         )
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()
-        for saver in graph.get_collection(self._key):
+        for saver in collected.savers(graph):
             self._follow(saver)
         add = type(graph).add_to_collection
 
         @functools.wraps(add)
         def add_to_collection(name: str, value: object) -> None:
-            add(self._graph(), name, value)
-            if name == self._key:
-                self._follow(value)
+            own: Any = self._graph()
+            before = collected.savers(own)
+            add(own, name, value)
+            for saver in collected.savers(own)[len(before) :]:
+                self._follow(saver)
 
         self._collecting = InstanceMethods(
             graph, {"add_to_collection": add_to_collection}

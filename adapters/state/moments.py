@@ -80,6 +80,10 @@ class Checkpoint:
         self._write()
         self._written = self._mark()
 
+    def release(self) -> None:
+        """Lets be written what waits for the events of the step: an error ended it."""
+        self._order.release()
+
     def finish(self) -> None:
         """Checkpoint and state are of one moment: what waited for that is written."""
         self._order.release()

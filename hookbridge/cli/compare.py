@@ -32,8 +32,8 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> int:
     """Prints the comparison; returns 1 if something differs."""
-    from hookbridge.insight.reference.comparison import compare
-    from hookbridge.insight.reference.pages import check_page, write_page
+    from hookbridge.reference.comparison import compare
+    from hookbridge.reference.pages import check_page, write_page
 
     if values.page is not None:
         check_page(values.page)

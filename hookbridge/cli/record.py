@@ -38,7 +38,7 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepares the program; what is returned runs it in this process."""
-    from hookbridge.insight.reference.recording_writer import new_folder
+    from hookbridge.reference.recording_writer import new_folder
 
     if values.to is None:
         raise errors.InvalidArgumentError(
@@ -63,7 +63,7 @@ def run(values: Values) -> Callable[[], int]:
 
 def _check_recorded(folder: Path) -> int:
     """The exit code of what was recorded; says so if it is nothing."""
-    from hookbridge.insight.reference.recording_files import STEPS_FILE
+    from hookbridge.reference.recording_files import STEPS_FILE
 
     if any(file.stat().st_size for file in folder.glob(f"**/{STEPS_FILE}")):
         return exit_codes.DONE

@@ -1,4 +1,4 @@
-"""What users ask of guests and runs: `explain`, `profile`, `record`, `recorder`.
+"""What users ask of guests and runs: `explain`, `profile`, `record`.
 
-Reading order: `explanation`; `timings`, `guest_profile`; `report`; `reference`.
+Reading order: `explanation`; `timings`, `guest_profile`; `report`.
 """

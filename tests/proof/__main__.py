@@ -35,7 +35,7 @@ import inputs  # noqa: E402
 from code_bases import CODE_BASES, CodeBase  # noqa: E402
 from outcomes import read  # noqa: E402
 
-from hookbridge.insight.reference.comparison import Comparison, compare  # noqa: E402
+from hookbridge.reference.comparison import Comparison, compare  # noqa: E402
 
 THROUGH = ("-m", "hookbridge", "run")
 STEPS = 10  # that are recorded and compared

@@ -16,7 +16,7 @@ import pytest
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.insight.reference.comparison import compare
+from hookbridge.reference.comparison import compare
 
 
 @pytest.fixture(scope="module")

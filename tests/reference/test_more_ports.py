@@ -12,8 +12,8 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.insight.reference.comparison import Comparison
-from hookbridge.insight.reference.recording_files import Recording
+from hookbridge.reference.comparison import Comparison
+from hookbridge.reference.recording_files import Recording
 
 v1: Any = tf.compat.v1
 RANDOM = np.random.RandomState(5)

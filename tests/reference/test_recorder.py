@@ -18,8 +18,8 @@ from callback_recorder import callback_of
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.insight.reference.comparison import compare
-from hookbridge.insight.reference.recording_files import Recording
+from hookbridge.reference.comparison import compare
+from hookbridge.reference.recording_files import Recording
 
 v1: Any = tf.compat.v1
 X = np.random.RandomState(0).rand(48, 4).astype("float32")

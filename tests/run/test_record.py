@@ -11,8 +11,8 @@ from launching import PROGRAMS, ROOT
 from program_table import WHOLE
 
 from hookbridge.cli import main
-from hookbridge.insight.reference.comparison import compare
-from hookbridge.insight.reference.recording_files import Recording
+from hookbridge.reference.comparison import compare
+from hookbridge.reference.recording_files import Recording
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from hookbridge import errors
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading.import_statements import all_imports, canonical
+from hookbridge.old_programs.reading.import_statements import (
+    Import,
+    all_imports,
+    canonical,
+)
 from hookbridge.old_programs.reading.imported_files import (
     folders_above,
     imported,
@@ -65,6 +69,8 @@ class Place:
     unused: frozenset[str] = frozenset()
     # The names that other files of its programs import from it, one by one.
     taken: frozenset[str] = frozenset()
+    # The names that it binds by imports and that other files of its programs use.
+    shared: frozenset[str] = frozenset()
     # What it imports from libraries that have lost it, and does not use, by full names.
     unused_lost: frozenset[str] = frozenset()
 
@@ -190,6 +196,7 @@ class Programs:
             is_run=is_main and self._does_something(module),
             unused=frozenset(self._unused(module)),
             taken=frozenset(self._taken(module)),
+            shared=frozenset(self._shared_by(module)),
         )
 
     def _others(self, module: Module) -> set[Module]:
@@ -221,6 +228,22 @@ class Programs:
         said = (other.words | self._shared(other) for other in others)
         return not any(bound in words for words in said)
 
+    def unused_names(self, module: Module, found: Iterable[Import]) -> set[str]:
+        """The full names of some imports of a file that bind unused names alone."""
+        unused: set[str] = set()
+        used: set[str] = set()
+        for one in found:
+            (unused if self.is_unused(module, one.bound) else used).add(one.full)
+        return unused - used
+
+    def _shared_by(self, module: Module) -> Iterator[str]:
+        """The names of a file's imports that other files may have from it."""
+        bound = {one.bound for one in all_imports(module.nodes)}
+        for other in self._others(module):
+            if module in self._imports[other].values():
+                used = other.words if other.names.starred else other.attributes
+                yield from bound & (used | self._shared(other))
+
     def _shared(self, module: Module) -> set[str]:
         """The names that a file imports from others of its programs."""
         roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
@@ -237,13 +260,13 @@ class Programs:
         }
         if module not in self._of_main or self._does_something(module):
             yield from map(canonical, module.unused_stars - taken)
+        inside = []
         for one in all_imports(module.nodes):
             root, dot, _ = one.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if (is_inside or one.full in lost_names()) and self.is_unused(
-                module, one.bound
-            ):
-                yield canonical(one.full)
+            if is_inside or one.full in lost_names():
+                inside.append(one)
+        yield from map(canonical, self.unused_names(module, inside))
 
 
 def read_programs(

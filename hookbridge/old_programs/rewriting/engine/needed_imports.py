@@ -210,8 +210,9 @@ def _early(
 ) -> int:
     """The number of the statement after a line that stands before all packages."""
     known = sys.stdlib_module_names
+    wanted = ast.dump(parsed(line).body[0])
     for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
-        if ast.unparse(statement) == line:
+        if ast.dump(statement) == wanted:
             return number
         if any(one.full.partition(".")[0] not in known for one in held):
             return 0
@@ -233,12 +234,15 @@ def _with_lines(
     """The text with lines before statements, by their numbers."""
     rows = split_lines(text)
     newline = "\r\n" if "\r\n" in text else "\n"
-    if rows and not rows[-1].endswith("\n"):
-        rows[-1] += newline
     first = [n for s in body[:1] for n in (s, *getattr(s, "decorator_list", []))]
     top = min((node.lineno - 1 for node in first), default=len(rows))
     # Of two lines for one place the earlier one is put in front of the later one.
     for number, line in sorted(lines, key=lambda pair: pair[0])[::-1]:
         row = (body[number - 1].end_lineno or 0) if number else top
-        rows.insert(row, f"{line}{newline}")
+        if row == len(rows) and rows and not rows[-1].endswith("\n"):
+            rows[-1] += newline
+            line = line.rstrip()
+            rows.append(line)
+        else:
+            rows.insert(row, f"{line}{newline}")
     return "".join(rows)

@@ -69,7 +69,7 @@ class Recorders:
 
     def of_training(self) -> list[Any]:
         """A recorder with a folder of its own."""
-        from hookbridge.insight.reference.recorder import recorder
+        from hookbridge.reference.recorder import recorder
 
         folder = self._folder
         if self._made:

@@ -21,9 +21,9 @@ from hookbridge.ground.arguments import (
     optional_count,
     path,
 )
-from hookbridge.insight.reference.fit_step import FitStep, is_of_fit
-from hookbridge.insight.reference.graph_step import GraphStep
-from hookbridge.insight.reference.recording_writer import Writer, new_folder
+from hookbridge.reference.fit_step import FitStep, is_of_fit
+from hookbridge.reference.graph_step import GraphStep
+from hookbridge.reference.recording_writer import Writer, new_folder
 
 v1 = tf.compat.v1
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.insight.reference.array_norms import norm, wide
-from hookbridge.insight.reference.differences import Pairing
-from hookbridge.insight.reference.measures import Measure, finite
-from hookbridge.insight.reference.recording_files import RecordedStep, Recording
-from hookbridge.insight.reference.update_suspects import (
+from hookbridge.reference.array_norms import norm, wide
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.measures import Measure, finite
+from hookbridge.reference.recording_files import RecordedStep, Recording
+from hookbridge.reference.update_suspects import (
     gradients,
     ratio_of,
     state,

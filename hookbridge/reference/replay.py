@@ -9,8 +9,8 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
 from hookbridge.ground.nearest_names import nearest
-from hookbridge.insight.reference.recording_files import Recording
-from hookbridge.insight.reference.variable_matching import Matching, match
+from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.variable_matching import Matching, match
 
 
 def replay(directory: Any) -> Replay:

@@ -18,7 +18,8 @@ from hookbridge.adapters.session_graph import (
     session_variables,
 )
 from hookbridge.adapters.session_graph import steps as graph_steps
-from hookbridge.insight.reference import graph_gradients
+from hookbridge.ground import collected
+from hookbridge.reference import graph_gradients
 
 v1 = tf.compat.v1
 
@@ -49,7 +50,7 @@ class GraphStep:
         graph = self._graph
         trainable, moving = session_variables.model_variables(graph)
         kinds = {id(v): "weight" for v in trainable} | {id(v): "state" for v in moving}
-        counter = v1.train.get_global_step(graph)
+        counter = collected.global_step(graph)
         kinds[id(counter)] = "counter"
         saved = session_variables.saved_variables(graph)
         for variable in session_variables.unique([*trainable, *moving, *saved]):
@@ -67,7 +68,7 @@ class GraphStep:
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
         """The fetches beside those of a run; None if the run is no training step."""
         if self._steps is None:
-            counter = v1.train.get_global_step(self._graph)
+            counter = collected.global_step(self._graph)
             self._steps = graph_steps.StepGraph(self._graph, counter)
         original = run_context.original_args.fetches
         step = self._steps.step_of(original)

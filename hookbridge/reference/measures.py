@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hookbridge.insight.reference.array_norms import norm, wide
+from hookbridge.reference.array_norms import norm, wide
 
 # The layers in the order in which causes come, and the tolerance of each in the first
 # step, as a multiple of the loss's.

@@ -17,7 +17,7 @@ from hookbridge.ground.arguments import (
     shown,
     string_mapping,
 )
-from hookbridge.insight.reference.recording_writer import Writer
+from hookbridge.reference.recording_writer import Writer
 
 
 def recording(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.insight.reference.array_norms import wide
-from hookbridge.insight.reference.measures import (
+from hookbridge.reference.array_norms import wide
+from hookbridge.reference.measures import (
     LAYERS,
     Measure,
     apart,
@@ -20,12 +20,12 @@ from hookbridge.insight.reference.measures import (
     norm_of_finite,
     relative,
 )
-from hookbridge.insight.reference.recording_files import (
+from hookbridge.reference.recording_files import (
     RecordedStep,
     Recording,
     as_number,
 )
-from hookbridge.insight.reference.variable_matching import Matching, match
+from hookbridge.reference.variable_matching import Matching, match
 
 # What may differ of the first loss, in units of the last place of the numbers' type.
 _UNITS = 200

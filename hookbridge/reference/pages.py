@@ -11,12 +11,12 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import not_writable
-from hookbridge.insight.reference.comparison import Comparison, described
-from hookbridge.insight.reference.measures import Layer, status
-from hookbridge.insight.reference.recording_files import Recording
 from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table
 from hookbridge.insight.report.scalars import Points
+from hookbridge.reference.comparison import Comparison, described
+from hookbridge.reference.measures import Layer, status
+from hookbridge.reference.recording_files import Recording
 
 _DRAWN = ("forward", "gradients", "update", "state")
 _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no difference

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hookbridge.insight.reference.differences import Pairing
-from hookbridge.insight.reference.measures import Measure
-from hookbridge.insight.reference.recording_files import RecordedStep
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.measures import Measure
+from hookbridge.reference.recording_files import RecordedStep
 
 
 def gradients(pairing: Pairing, first: Measure) -> Iterator[str]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
-from hookbridge.insight.reference.differences import Pairing
-from hookbridge.insight.reference.measures import LAYERS, Layer, Measure, status
-from hookbridge.insight.reference.recording_files import Recording
-from hookbridge.insight.reference.suspects import suspects_of
-from hookbridge.insight.reference.variable_matching import Matching
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.measures import LAYERS, Layer, Measure, status
+from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.suspects import suspects_of
+from hookbridge.reference.variable_matching import Matching
 
 DRIFT = "drift"
 _OF_DRIFT = (

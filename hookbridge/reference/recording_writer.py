@@ -14,8 +14,8 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground.arguments import writable
 from hookbridge.ground.whole_files import replacing
-from hookbridge.insight.reference.array_norms import norm, norm_of_change, plain
-from hookbridge.insight.reference.recording_files import (
+from hookbridge.reference.array_norms import norm, norm_of_change, plain
+from hookbridge.reference.recording_files import (
     ARRAYS,
     FORMAT,
     HEADER,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground import collected
 
 # A gradient as one tensor, or one of rows as their values and their indices.
 Parts = list[Any]
@@ -31,7 +32,7 @@ def computed(
         or [_gradient_behind(values, values), *rows]
         for name, (values, *rows) in got.items()
     }
-    handles = {graph_ops.handle_op(v): v.op.name for v in trainable}
+    handles = {collected.handle_op(v): v.op.name for v in trainable}
     for op in ops:
         name = handles.get(graph_ops.source_op(op.inputs[0])) if op.inputs else None
         if name is not None and name not in found and _CHANGES.match(op.type):
@@ -93,6 +94,7 @@ def _gradient_behind(tensor: Any, default: Any) -> Any:
             return each
         visited.add(each.name)
         inputs = [t for t in each.op.inputs if t.dtype == each.dtype]
-        same = [t for t in inputs if t.shape.as_list() == each.shape.as_list()]
+        shape = str(each.shape)  # an unknown one has no list
+        same = [t for t in inputs if str(t.shape) == shape]
         todo = [*(t for t in same if t.name not in visited), *todo]
     return default
