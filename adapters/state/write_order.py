@@ -145,7 +145,8 @@ def _called(write: Write) -> Future[Any]:
 
 _thread = _Thread()
 _held: set[InThread] = set()  # of steps whose events are not all delivered
-os.register_at_fork(after_in_child=lambda: (_thread.begin(), _held.clear()))
+os.register_at_fork(after_in_child=_thread.begin)
+os.register_at_fork(after_in_child=_held.clear)
 
 
 def wait_for_writes(prefix: str | None = None) -> None:

@@ -71,7 +71,7 @@ def in_own_loop(keras: Any, guests: list[Any]) -> None:
     model = model_of(keras)
     (weight,) = model.trainable_variables
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step() -> Any:
         gradient = -tf.ones_like(weight)
         model.optimizer.apply_gradients([(gradient, weight)])
