@@ -68,7 +68,7 @@ def test_a_conftest_above_the_folder_counts(tmp_path: Path) -> None:
 
 
 def test_tests_of_tensorflow_2_get_no_switch(tmp_path: Path) -> None:
-    text = "import tensorflow as tf\n\ndef test_one():\n    assert tf.constant(1) == 1\n"
+    text = "import tensorflow as tf\ndef test_one():\n    assert tf.constant(1) == 1\n"
     assert written(tmp_path, test_one=text)["test_one"] == text
 
 
