@@ -47,6 +47,8 @@ class NeededImports:
         self.first: list[str] = []  # lines that stand before every other import
         # A call that stands after the import of TensorFlow, and before own modules.
         self.switch = ""
+        # Whether `tensorflow` will be that of v1 in this module.
+        self.is_v1 = False
         self._own = own
         self._target = target
 
@@ -74,20 +76,30 @@ class NeededImports:
         root, dot, rest = living.partition(".")
         if hasattr(builtins, root):
             return living
+        if root == "tf" and self.is_v1:
+            return self._of_v1(self.here(root, line), living)
         return f"{self.here(root, line)}{dot}{rest}"
 
     def _by_v1(self, living: str, line: int) -> str:
         """A name outside of v1 by an import of v1; empty without one."""
-        root, _, rest = living.partition(".")
+        root = living.partition(".")[0]
         for name, value in self._usable(line):
             if root == "tf" and canonical(value) == "tf.compat.v1":
-                is_there = rest.startswith("compat.") or self._target.has_v1(living)
-                return f"{name}.{'' if is_there else 'compat.v2.'}{rest}"
+                return self._of_v1(name, living)
         return ""
+
+    def _of_v1(self, v1: str, living: str) -> str:
+        """A name of TensorFlow by the name that `tensorflow.compat.v1` has here."""
+        rest = living.partition(".")[2].removeprefix("compat.v1.")
+        is_there = rest.startswith("compat.") or self._target.has_v1(living)
+        is_there |= living.startswith("tf.compat.v1.")
+        return f"{v1}.{'' if is_there else 'compat.v2.'}{rest}"
 
     def here(self, root: str, line: int = _LAST) -> str:
         """The top-level name of a module; the module is imported if it is not yet."""
         module, name = _USUAL.get(root, (root, root))
+        if root == "tf" and self.is_v1:
+            module = "tensorflow.compat.v1"
         for bound, value in (*self._wanted.items(), *self._usable(line)):
             if value == module:
                 return bound

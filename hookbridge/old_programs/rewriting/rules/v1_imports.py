@@ -48,6 +48,7 @@ def prepare(context: Context) -> None:
     bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
+    context.imports.is_v1 = context.is_v1
     if context.is_v1:
         others = {
             n: v
