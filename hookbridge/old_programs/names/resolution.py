@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, old_keras, private_names
-from hookbridge.old_programs.names.installed_names import names_in
+from hookbridge.old_programs.names.installed_names import has
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
     lost_names,
@@ -166,7 +166,7 @@ def _contrib(path: str, target: Target) -> str:
             if source.startswith("ours."):
                 *rooms, module = source.split(".")[1:]
                 own = packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
-                if name in names_in(own):
+                if has(own, name):
                     return carried
             elif living := _public(source, name, target):
                 return joined(living, rest)
