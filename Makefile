@@ -22,6 +22,7 @@
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
+DOCS := .venv/docs
 NEWEST := .venv/newest
 TF215 := .venv/tf215
 PACKAGING := setup.py pyproject.toml
@@ -74,8 +75,8 @@ notebooks: $(NEWEST)/.installed
 reference: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/reference_pages.py
 
-docs: $(NEWEST)/.installed
-	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
+docs: $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 # The workers of `-n auto` are one more than the cores, see tests/helpers.
 PYTEST := -m pytest -n auto
@@ -136,6 +137,12 @@ $(NEWEST)/.installed: $(PACKAGING)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
 	    ".[tensorflow,test,lint,docs,release,estimator,contrib]"
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
+	@touch $@
+
+# The site is built from sources, so this environment has no TensorFlow.
+$(DOCS)/.installed: $(PACKAGING)
+	"$(PYTHON_NEWEST)" -m venv --clear $(DOCS)
+	$(DOCS)/bin/python -m pip install $(PIP_FLAGS) --editable ".[docs]"
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.

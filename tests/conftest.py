@@ -8,10 +8,12 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import datetime
 import gc
 import importlib
 import time
 import uuid
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
 LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
 # Less than a minute: `_no_old_iterators` says why.
 COLLECT_ALL_SECS = 20.0
+# With `--of-today`, all tests have run after so many days.
+DAYS_FOR_ALL = 7
 
 
 # The Keras flavours of this environment, none of which is imported yet. TF 2.15 has one
@@ -81,6 +85,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="add tests marked exhaustive, and on TF 2.15 those of all folders",
     )
+    parser.addoption(
+        "--of-today",
+        action="store_true",
+        help="do as --all does for a seventh of the files, another one every day",
+    )
 
 
 def pytest_collection_modifyitems(
@@ -96,9 +105,12 @@ def pytest_collection_modifyitems(
     plays no part, runs beside TensorFlow 2.16 and later only. So does a test or a case
     marked `one_tensorflow`: another one of its kind runs on TF 2.15 too.
     """
-    is_fast, is_all = config.getoption("--fast"), config.getoption("--all")
+    is_fast = config.getoption("--fast")
 
     def is_left_out(item: pytest.Item) -> bool:
+        is_all = config.getoption("--all") or (
+            config.getoption("--of-today") and _is_of_today(item)
+        )
         if not is_all and item.get_closest_marker("exhaustive") is not None:
             return True
         if len(FLAVOURS) == 1 and not is_all and not _is_for_tf215(item):
@@ -118,6 +130,13 @@ def pytest_collection_modifyitems(
     left_out = [item for item in items if is_left_out(item)]
     items[:] = [item for item in items if not is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _is_of_today(item: pytest.Item) -> bool:
+    """Whether today is the day of the week on which the whole file runs."""
+    file = item.path.relative_to(ROOT).as_posix()
+    day = datetime.date.today().toordinal()
+    return (zlib.crc32(file.encode()) - day) % DAYS_FOR_ALL == 0
 
 
 def _is_for_tf215(item: pytest.Item) -> bool:
@@ -233,8 +252,15 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[ForkServer]:
-    """The same without TensorFlow, for programs that import it themselves."""
-    with started_fork_server(tensorflow=False) as server:
+    """The same for programs that import TensorFlow, with Keras 2, themselves."""
+    with started_fork_server("keras2_aside") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def bare_launcher() -> Iterator[ForkServer]:
+    """The same for programs that get another Keras, or hold TensorFlow off."""
+    with started_fork_server("needs") as server:
         yield server
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -39,20 +39,28 @@ def results(
             pool.shutdown(cancel_futures=True)
 
 
-def beside_others(*cases: Any) -> Callable[[Body], Any]:
+def beside_others(*cases: Any, exhaustive: Sequence[Any] = ()) -> Callable[[Body], Any]:
     """Makes a slow test of `body(tmp_path, fork_server)`, or one for each case.
 
     With cases, it is `body(case, tmp_path, fork_server)`. TF 2.15.1 runs the first one.
+
+    Args:
+      cases: the cases that `make test` runs.
+      exhaustive: further cases, which only `make test-all` runs.
     """
+
+    def marks_of(number: int) -> list[Any]:
+        newest_only = [pytest.mark.one_tensorflow] if number else []
+        return [*newest_only, *[pytest.mark.exhaustive] * (number >= len(cases))]
 
     def make(body: Body) -> Any:
         params = [
             pytest.param(
                 functools.partial(body, case),
                 id=str(case),
-                marks=[pytest.mark.one_tensorflow] if number else [],
+                marks=marks_of(number),
             )
-            for number, case in enumerate(cases)
+            for number, case in enumerate((*cases, *exhaustive))
         ]
 
         @pytest.mark.slow
