@@ -154,18 +154,15 @@ def _certain(body: Sequence[ast.stmt]) -> set[str]:
     """The names that a block binds, whichever way it takes."""
     found: set[str] = set()
     for statement in body:
-        if isinstance(statement, ast.Delete):
-            found -= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            continue
         found |= _always_bound(statement)
-        for block in _blocks(statement) if found else ():
-            deleted = (s for s in _statements(block) if isinstance(s, ast.Delete))
-            found -= {n.id for s in deleted for n in ast.walk(s) if _is_name(n)}
+        found -= {name for one in _statements([statement]) for name in _deleted(one)}
     return found
 
 
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
+def _deleted(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement deletes."""
+    if isinstance(statement, ast.Delete):
+        yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
 
 
 def _always_bound(statement: ast.stmt) -> set[str]:

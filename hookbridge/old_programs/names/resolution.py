@@ -159,6 +159,10 @@ def _contrib(path: str, target: Target) -> str:
     source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
         return _public(source, "", target) or carried
+    area, _, files = path.partition(".python.")
+    *_, file, last = ["", *files.split(".")]
+    if in_slim := contrib_names.in_file_of_slim(area, file, last):
+        return in_slim
     parts = path.split(".")
     for place in range(len(parts) - 1, 0, -1):
         name, rest = parts[place], ".".join(parts[place + 1 :])
