@@ -203,10 +203,12 @@ class Unread:
     Attributes:
       file: its path, as it was found.
       reason: why, in one line.
+      is_apart: whether it was found in a folder and no file that was read imports it.
     """
 
     file: str
     reason: str
+    is_apart: bool = False
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:
