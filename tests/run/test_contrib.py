@@ -335,7 +335,6 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
 
 def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
     for file, place, names in (
-        ("framework.python.ops.arg_scope", "ops.arg_scope", "_get_arg_stack"),
         ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),
         ("layers.python.layers.utils", "layers.utils", "collect_named_outputs"),
         ("layers.python.layers.utils", "layers.utils", "get_variable_collections"),
