@@ -23,6 +23,7 @@ from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.arrays import Arrays
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.comments import Comment, comments_in
 from hookbridge.old_programs.reading.conditions import Conditions
@@ -78,6 +79,11 @@ class Module:
     def comments(self) -> tuple[Comment, ...]:
         """The comments of `text`."""
         return tuple(comments_in(self.text))
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        """What is known of the values in it."""
+        return Arrays(self.tree, self.names.canonical)
 
     @functools.cached_property
     def dotted(self) -> str:
@@ -197,10 +203,12 @@ class Unread:
     Attributes:
       file: its path, as it was found.
       reason: why, in one line.
+      is_apart: whether it was found in a folder and no file that was read imports it.
     """
 
     file: str
     reason: str
+    is_apart: bool = False
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:

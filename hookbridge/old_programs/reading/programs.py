@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookbridge import errors
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
@@ -154,6 +154,11 @@ class Programs:
         own = self._imports[main].values() if is_test(main) else ()
         first = [m for m in own if os.path.basename(m.path) == _CONFTEST]
         return min(first, key=lambda m: len(m.path), default=main)
+
+    def imports_unread(self, file: Unread) -> bool:
+        """Whether one of the modules imports a file that could not be read."""
+        path = os.path.realpath(file.file)
+        return path in self._by_path and self._by_path[path] is None
 
     @property
     def added(self) -> list[str]:
@@ -313,7 +318,7 @@ def read_programs(
     files = [read_module(path) for path in find_files(paths)]
     modules = [file for file in files if isinstance(file, Module)]
     unread = [file for file in files if isinstance(file, Unread)]
-    unread += [cell for module in modules for cell in module.unread_cells]
+    cells = [cell for module in modules for cell in module.unread_cells]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     # A file that is given by its name is run: Python looks in its folder first.
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
@@ -323,4 +328,10 @@ def read_programs(
             return [folder]
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
-    return Programs(modules, roots), unread
+    programs = Programs(modules, roots)
+    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+    for number, file in enumerate(unread):
+        is_named = os.path.realpath(file.file) in named
+        is_apart = not (is_named or programs.imports_unread(file))
+        unread[number] = replace(file, is_apart=is_apart)
+    return programs, [*unread, *cells]
