@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from hookbridge.ground import compat
+from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
@@ -102,7 +102,7 @@ def step_of(model: KerasModel, session: Session) -> Any:
     if step is None and not hasattr(type(optimizer), "iterations"):
         step = getattr(optimizer, "iterations", None)
     if step is None:
-        step = v1.train.get_global_step(session.graph)
+        step = collected.global_step(session.graph)
     if step is None:
         step = _UNTRAINED_STEPS.get(session.graph)
     if step is None:

@@ -19,7 +19,8 @@ from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.moments import Checkpoint, Ending, InOrder, at_once
+from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
@@ -196,33 +197,41 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def before_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
         step = int(global_step_value)
-        self._saves.keep(Checkpoint(f"{self._hook._save_path}-{step}"), step)
+        prefix = f"{self._hook._save_path}-{step}"
+        wait_for_writes(prefix)
+        self._saves.keep(Checkpoint(prefix), step)
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path is None:
+        if path is None or self._run is None:
             return
 
         def write() -> None:
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self.note_saved(session, step, path, write)
+        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
 
-    def note_saved(
+    def save_session(
         self,
-        session: Any,
+        session: Session,
         step: int,
-        path: str,
+        prefix: str,
         write: Callable[[], Any],
-        *,
-        in_order: InOrder = at_once,
+        order: WriteOrder,
     ) -> None:
-        """As `after_save`, for a hook that writes in a thread: see `FitSaves`."""
-        if self._run is not None:
-            self._saves.note_written(session, step, path, write, in_order=in_order)
+        """Saves the model with the state of callbacks, for a hook that does not.
+
+        See `Checkpoint` for `write` and `order`.
+        """
+        write()
+        if self._run is None:
+            order.release()
+        else:
+            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------
 

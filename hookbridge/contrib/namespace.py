@@ -12,6 +12,8 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.outcome import hint
+from hookbridge.old_programs.names.target import had_in_tf1
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -71,11 +73,17 @@ def _below(path: str, name: str) -> Any:
     if has_files:
         return _in_files(area, path, files.rpartition(".")[2], name)
     full = f"{path}.{name}" if path else name
-    value = find(full)
+    if name == _FILES and contrib_names.areas_above(path):
+        return Contrib(full)
+    dotted = f"tf.contrib.{full}"
+    was_there = had_in_tf1(dotted)
+    # What the sources of an area have besides is none of `tf.contrib`.
+    value = find(full) if was_there or contrib_names.lives(dotted) else None
     if value is not None:
         return value
-    is_files = name == _FILES and contrib_names.areas_above(path)
-    return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
+    if was_there:
+        return Gone(dotted)
+    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Way out: {hint(dotted)}.")
 
 
 def _in_files(area: str, path: str, last: str, name: str) -> Any:

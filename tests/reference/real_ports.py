@@ -50,7 +50,10 @@ def _dense_l2(names: tuple[str, ...], amount: float) -> dict[str, float]:
     return dict.fromkeys(names, amount)
 
 
-KERNELS = ("conv/kernel", "policy/conv/kernel", "policy/dense/kernel") + (
+KERNELS = (
+    "conv/kernel",
+    "policy/conv/kernel",
+    "policy/dense/kernel",
     "value/dense/kernel",
 )
 RIGHT = {

@@ -74,7 +74,7 @@ def another_weight() -> Any:
 # A cause -> the model, the settings that make the fault, and what is found.
 FAULTS: dict[str, tuple[str, dict[str, Any], str, int, str]] = {
     "a sum for a mean": ("mlp", {"sums": True}, "forward", 1, "loss"),
-    "a staircase in the port": (
+    "a staircase": (
         "mlp",
         {"rate": by_epoch},
         "update",
@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str, int, str]] = {
         "learning_rate",
     ),
     "epsilon": ("mlp", {"epsilon": 1e-5}, "update", 1, ""),
-    "l2: the gradients of the port have 0.001 times": (
+    "have 0.001 times": (
         "mlp",
         {"l2": 0.0},
         "forward",

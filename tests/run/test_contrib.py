@@ -317,6 +317,22 @@ def test_a_mirrored_strategy_over_gpus_that_are_not_there_trains(
             assert session.run(strategy.unwrap(weight)) == (0.5, 0.5)
 
 
+def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
+    for area in table("public-1.15")["contrib"]:
+        module: Any = namespace.root()
+        for part in filter(None, area.split(".")):
+            assert hasattr(module, part), area
+            module = getattr(module, part)
+        assert not hasattr(module, "no_such_name"), area
+        assert getattr(module, "NoSuchName", None) is None, area
+    for name in ("estimator.read_eval_metrics", "lite", "layers.array_ops"):
+        owner, _, last = f"tf.contrib.{name}".rpartition(".")
+        owner = owner.removeprefix("tf.contrib").lstrip(".")
+        module = getattr(namespace.root(), owner) if owner else namespace.root()
+        with pytest.raises(AttributeError, match="Way out: "):
+            getattr(module, last)
+
+
 def test_names_of_contrib_that_no_area_of_today_has() -> None:
     contrib = namespace.root()
     hooks = [tf.compat.v1.train.StopAtStepHook(1)]

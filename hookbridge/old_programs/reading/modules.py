@@ -24,6 +24,7 @@ from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.comments import Comment, comments_in
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.import_statements import imports, loaded
@@ -72,6 +73,11 @@ class Module:
     def lines(self) -> list[str]:
         """The lines of `text`, as Python counts them."""
         return split_lines(self.text)
+
+    @functools.cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """The comments of `text`."""
+        return tuple(comments_in(self.text))
 
     @functools.cached_property
     def dotted(self) -> str:
@@ -130,15 +136,22 @@ class Module:
     @functools.cached_property
     def words(self) -> frozenset[str]:
         """Every name and text that the module says, but for what its imports bind."""
-        said: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.Name):
-                said.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                said.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said.add(node.value)
-        return frozenset(said)
+        names = {n.id for n in self.nodes if isinstance(n, ast.Name)}
+        return self.said | self.attributes | names
+
+    @functools.cached_property
+    def attributes(self) -> frozenset[str]:
+        """Every name that stands behind a dot."""
+        return frozenset(n.attr for n in self.nodes if isinstance(n, ast.Attribute))
+
+    @functools.cached_property
+    def said(self) -> frozenset[str]:
+        """Every text that the module says: `__all__` has names, too."""
+        return frozenset(
+            node.value
+            for node in self.nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
 
     @functools.cached_property
     def own_members(self) -> frozenset[str]:

@@ -172,9 +172,10 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """What the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
-    if place.is_run:
+    if place.starts:
         yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
-    if place.is_main and meaning.keras_choice is None and not target.has_estimator:
+    is_first = place.starts or (place.is_main and not place.is_run)
+    if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
 
