@@ -133,11 +133,12 @@ def _paddings(copy: Any) -> Iterator[Variation]:
 
 
 def _symmetric(names: frozenset[str], copy: Any) -> Edit:
-    sizes = {op.name: _kernel_of(op) for op in copy.ops if op.name in names}
+    every = {op.name: _kernel_of(op) for op in copy.ops if op.name in names}
+    sizes = {name: size for name, size in every.items() if size is not None}
 
     def edit(definition: Any) -> None:
         for node in definition.node:
-            if node.name in names and sizes[node.name] is not None:
+            if node.name in sizes:
                 height, width = sizes[node.name]
                 node.attr["padding"].s = b"EXPLICIT"
                 pads = [height // 2, height // 2, width // 2, width // 2]
@@ -151,9 +152,9 @@ def _symmetric(names: frozenset[str], copy: Any) -> Edit:
 
 def _kernel_of(op: Any) -> tuple[int, int] | None:
     """The height and width of a convolution's kernel, of a gradient too."""
-    shape = op.inputs[1].shape.as_list()
+    shape: Any = op.inputs[1].shape.as_list()
     if op.type == "Conv2DBackpropFilter":
-        sizes = tf.get_static_value(op.inputs[1])
+        sizes: Any = tf.get_static_value(op.inputs[1])
         shape = op.outputs[0].shape.as_list() if sizes is None else list(sizes)
     return None if None in shape[:2] else (int(shape[0]), int(shape[1]))
 

@@ -150,7 +150,8 @@ class NumPy:
                 g = np.expand_dims(g, axis)
             return np.broadcast_to(g, x.shape)
 
-        return Value(x.array.sum(axis, keepdims=keepdims), [(x, back)])
+        array: Any = x.array
+        return Value(array.sum(axis, keepdims=keepdims), [(x, back)])
 
     def reshape(self, x: Value, shape: Any) -> Value:
         return Value(x.array.reshape(shape), [(x, lambda g: np.reshape(g, x.shape))])

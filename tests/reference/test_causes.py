@@ -39,10 +39,32 @@ def test_right_port(program: str, references: dict[str, Path], tmp_path: Path) -
     assert result.is_same, str(result)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m.program}: {m.text}")
+# One of each family; `make test-all` has all.
+SAMPLE = {
+    "untied weights",
+    "padding of stride 2",
+    "L2 of one left out",
+    "weight decay for L2",
+    "clipped each by its norm",
+    "sum, with the same L2",
+    "mask of lengths",
+    "unbiased variance",
+}
+CASES = [
+    pytest.param(
+        mistake,
+        id=f"{mistake.program}: {mistake.text}",
+        marks=() if mistake.text in SAMPLE else pytest.mark.exhaustive,
+    )
+    for mistake in MISTAKES
+]
+
+
+@pytest.mark.parametrize("mistake", CASES)
 def test_planted_mistake(
     mistake: Mistake, references: dict[str, Path], tmp_path: Path
 ) -> None:
+    """It is the cause that is named first."""
     port = replace(RIGHT[mistake.program], **mistake.fields)
     train(port, references[mistake.program], tmp_path / "port", InNumPy())
     result = hb.compare(references[mistake.program], tmp_path / "port")

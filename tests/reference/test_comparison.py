@@ -99,7 +99,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str, int, str]] = {
         1,
         "out/k",
     ),
-    "clipping": ("lstm", {"clip": "value"}, "update", 1, ""),
+    "clips by value 0.02": ("lstm", {"clip": "value"}, "update", 1, ""),
     "no cause that is known": ("mlp", {"dropout": 0.2}, "forward", 1, "loss"),
     "shifted": ("mlp", {"data": shifted_labels}, "data", 1, "y"),
     "no cause": ("decayed mlp", {"decay": "before"}, "update", 1, ""),
@@ -231,7 +231,7 @@ def small_port(
     return folder
 
 
-# What a port has that the reference has not -> the layer, the step, and the suspect.
+# What a port has that the reference has not -> the layer, the step, and the cause.
 NOT_FINITE: list[tuple[dict[str, Any], str, int, str]] = [
     ({"losses": [NAN] * 3}, "forward", 1, "finite in the reference, NaN in the port"),
     ({"losses": [1, 0.5, INF]}, "forward", 3, "a loss that is not finite: finite"),
@@ -243,9 +243,9 @@ NOT_FINITE: list[tuple[dict[str, Any], str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "layer", "step", "suspect"), NOT_FINITE)
+@pytest.mark.parametrize(("fault", "layer", "step", "cause"), NOT_FINITE)
 def test_what_is_not_finite_is_found(
-    fault: dict[str, Any], layer: str, step: int, suspect: str, tmp_path: Path
+    fault: dict[str, Any], layer: str, step: int, cause: str, tmp_path: Path
 ) -> None:
     """In either of the two; each is the same as itself."""
     good = small_port(tmp_path / "good")
@@ -253,7 +253,7 @@ def test_what_is_not_finite_is_found(
     result = compare(good, bad)
     assert result.first is not None, str(result)
     assert (result.layer, result.first.step) == (layer, step), str(result)
-    assert suspect in str(result)
+    assert cause in str(result)
     assert "frozen" not in str(result)
     json.dumps(result.to_json(), allow_nan=False)
     assert compare(bad, good).layer == layer
