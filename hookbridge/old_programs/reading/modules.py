@@ -32,6 +32,7 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
+from hookbridge.old_programs.reading.unequal_rows import Rows
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
@@ -84,6 +85,11 @@ class Module:
     def arrays(self) -> Arrays:
         """What is known of the values in it."""
         return Arrays(self.tree, self.names.canonical)
+
+    @functools.cached_property
+    def rows(self) -> Rows:
+        """What is known of the lists in it."""
+        return Rows(self.tree)
 
     @functools.cached_property
     def dotted(self) -> str:

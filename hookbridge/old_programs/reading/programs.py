@@ -34,10 +34,13 @@ from hookbridge.old_programs.reading.scripts import (
     runs_statements,
 )
 from hookbridge.old_programs.reading.search_path import added_folders
+from hookbridge.old_programs.reading.unequal_rows import Parameter
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
+# Functions of NumPy that make arrays.
+_MAKING = frozenset({"array", "asanyarray", "asarray"})
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -75,6 +78,8 @@ class Place:
     taken: frozenset[str] = frozenset()
     # The names that it binds by imports and that other files of its programs use.
     shared: frozenset[str] = frozenset()
+    # Parameters of functions that get lists which may have rows of unequal length.
+    rows: frozenset[Parameter] = frozenset()
     # What it imports from libraries that have lost it, and does not use, by full names.
     unused_lost: frozenset[str] = frozenset()
 
@@ -225,6 +230,7 @@ class Programs:
             unused=frozenset(self._unused(module)),
             taken=frozenset(self._taken(module)),
             shared=frozenset(self._shared_by(module)),
+            rows=frozenset(self._rows(module)),
         )
 
     def _others(self, module: Module) -> set[Module]:
@@ -263,6 +269,12 @@ class Programs:
         for one in found:
             (unused if self.is_unused(module, one.bound) else used).add(one.full)
         return unused - used
+
+    def _rows(self, module: Module) -> Iterator[Parameter]:
+        """The parameters that may get rows of unequal length, if it makes arrays."""
+        if _MAKING & module.attributes:
+            for part in self._beside.get(module, {module}):
+                yield from part.rows.parameters()
 
     def _shared_by(self, module: Module) -> Iterator[str]:
         """The names of a file's imports that other files may have from it."""
