@@ -87,6 +87,12 @@ class HookedRun:
         """Whether a run that waits for a loop inside it has the hook."""
         return any(hook is each for run in suspended() for each in run.hooks)
 
+    @staticmethod
+    def is_elsewhere(model: KerasModel) -> bool:
+        """Whether hooks are in a loop of the model that goes on in another thread."""
+        run = innermost(model)
+        return run is not None and run.loops.is_elsewhere()
+
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""
         self.mode = mode
