@@ -23,6 +23,7 @@ from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.arrays import Arrays
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.comments import Comment, comments_in
 from hookbridge.old_programs.reading.conditions import Conditions
@@ -31,6 +32,7 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
+from hookbridge.old_programs.reading.unequal_rows import Rows
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
@@ -78,6 +80,16 @@ class Module:
     def comments(self) -> tuple[Comment, ...]:
         """The comments of `text`."""
         return tuple(comments_in(self.text))
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        """What is known of the values in it."""
+        return Arrays(self.tree, self.names.canonical)
+
+    @functools.cached_property
+    def rows(self) -> Rows:
+        """What is known of the lists in it."""
+        return Rows(self.tree)
 
     @functools.cached_property
     def dotted(self) -> str:
@@ -197,10 +209,12 @@ class Unread:
     Attributes:
       file: its path, as it was found.
       reason: why, in one line.
+      is_apart: whether it was found in a folder and no file that was read imports it.
     """
 
     file: str
     reason: str
+    is_apart: bool = False
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:

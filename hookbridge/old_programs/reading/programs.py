@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookbridge import errors
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
@@ -34,10 +34,13 @@ from hookbridge.old_programs.reading.scripts import (
     runs_statements,
 )
 from hookbridge.old_programs.reading.search_path import added_folders
+from hookbridge.old_programs.reading.unequal_rows import Parameter
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
+# Functions of NumPy that make arrays.
+_MAKING = frozenset({"array", "asanyarray", "asarray"})
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -75,6 +78,8 @@ class Place:
     taken: frozenset[str] = frozenset()
     # The names that it binds by imports and that other files of its programs use.
     shared: frozenset[str] = frozenset()
+    # Parameters of functions that get lists which may have rows of unequal length.
+    rows: frozenset[Parameter] = frozenset()
     # What it imports from libraries that have lost it, and does not use, by full names.
     unused_lost: frozenset[str] = frozenset()
 
@@ -155,6 +160,11 @@ class Programs:
         first = [m for m in own if os.path.basename(m.path) == _CONFTEST]
         return min(first, key=lambda m: len(m.path), default=main)
 
+    def imports_unread(self, file: Unread) -> bool:
+        """Whether one of the modules imports a file that could not be read."""
+        path = os.path.realpath(file.file)
+        return path in self._by_path and self._by_path[path] is None
+
     @property
     def added(self) -> list[str]:
         """The folders that the modules put into `sys.path`."""
@@ -220,6 +230,7 @@ class Programs:
             unused=frozenset(self._unused(module)),
             taken=frozenset(self._taken(module)),
             shared=frozenset(self._shared_by(module)),
+            rows=frozenset(self._rows(module)),
         )
 
     def _others(self, module: Module) -> set[Module]:
@@ -258,6 +269,12 @@ class Programs:
         for one in found:
             (unused if self.is_unused(module, one.bound) else used).add(one.full)
         return unused - used
+
+    def _rows(self, module: Module) -> Iterator[Parameter]:
+        """The parameters that may get rows of unequal length, if it makes arrays."""
+        if _MAKING & module.attributes:
+            for part in self._beside.get(module, {module}):
+                yield from part.rows.parameters()
 
     def _shared_by(self, module: Module) -> Iterator[str]:
         """The names of a file's imports that other files may have from it."""
@@ -313,7 +330,7 @@ def read_programs(
     files = [read_module(path) for path in find_files(paths)]
     modules = [file for file in files if isinstance(file, Module)]
     unread = [file for file in files if isinstance(file, Unread)]
-    unread += [cell for module in modules for cell in module.unread_cells]
+    cells = [cell for module in modules for cell in module.unread_cells]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     # A file that is given by its name is run: Python looks in its folder first.
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
@@ -323,4 +340,10 @@ def read_programs(
             return [folder]
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
-    return Programs(modules, roots), unread
+    programs = Programs(modules, roots)
+    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+    for number, file in enumerate(unread):
+        is_named = os.path.realpath(file.file) in named
+        is_apart = not (is_named or programs.imports_unread(file))
+        unread[number] = replace(file, is_apart=is_apart)
+    return programs, [*unread, *cells]

@@ -6,7 +6,7 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods
+from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_keras import is_there
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
@@ -109,8 +109,18 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         is_manual = not outcome.living and CODES[code].verdict == "manual"
         if is_manual and name in place.unused:
             code, way = "UNUSED_IMPORT", UNUSED_WAY
+        if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
+            code = "LOST_METHOD"
         yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
+
+
+def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
+    """Whether the object of a lost method may be one of a class that has it."""
+    row = lost_names().get(name)
+    if row is None or not row.is_of_others:
+        return False
+    return not module.arrays.has_array(node)
 
 
 def _stays(

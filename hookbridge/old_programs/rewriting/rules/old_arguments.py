@@ -29,6 +29,9 @@ def apply(node: ast.Call, context: Context) -> None:
         context.replace(NAME, node.func, device)
     for argument, today in tpu_names.unnamed(context.module, node):
         context.replace(NAME, argument, today)
+    rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
+    if isinstance(rows, ast.List | ast.Tuple):
+        context.wrap(NAME, rows, "", ", dtype=object")
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
