@@ -88,12 +88,14 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
 
     `is_module` tells that the part has to be a module.
     """
+    if any(map(_is_built, folder.glob(f"{part}.*"))):
+        return True
     init = folder / "__init__.py"
-    there = any(map(_is_built, folder.glob(f"{part}.*"))) or has(init, part)
-    names = names_in(init)
-    if there or not is_module or names is None:
-        return there
-    return None if names.adds_modules else False
+    names, is_bound = names_in(init), has(init, part)
+    if not is_module or names is None:
+        return is_bound
+    # What the package binds may be a module of another name.
+    return None if is_bound or names.adds_modules else False
 
 
 def _is_built(file: Path) -> bool:
