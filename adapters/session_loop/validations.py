@@ -166,7 +166,7 @@ class UserValidation:
 
 def _how_to_run(result: object) -> str:
     """How to get numbers, if a result has tensors of a graph."""
-    values = result.values() if isinstance(result, Mapping) else [result]
+    values: Any = result.values() if isinstance(result, Mapping) else [result]
     for value in values:
         if tf.is_symbolic_tensor(value) or hasattr(value, "initializer"):
             return (

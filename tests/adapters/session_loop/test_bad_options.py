@@ -143,9 +143,13 @@ def test_a_validation_that_does_not_run_its_tensors(keras2: Any) -> None:
             hooks = hb.as_hooks(
                 [keras2.callbacks.History()],
                 steps_per_epoch=1,
-                validation=lambda session: result(session, net.loss),  # noqa: B023
+                validation=_given(result, net.loss),
             )
             until_stop(hooks, net.train_op, lambda step: feeds(net, step))  # noqa: B023
+
+
+def _given(result: Any, loss: Any) -> Any:
+    return lambda session: result(session, loss)
 
 
 def validated(keras2: Any, result: Any, *callbacks: Any, **options: Any) -> list[Any]:
