@@ -109,6 +109,23 @@ def read_data_sets(
 load_mnist = read_data_sets
 
 
+def load_dataset(
+    name: str, size: str = "small", test_with_fake_data: bool = False
+) -> Datasets:
+    """`tf.contrib.learn.datasets.load_dataset`, of which MNIST is left.
+
+    The others were files of `tf.contrib`, or downloads.
+    """
+    if name in ("boston", "dbpedia", "iris"):
+        raise errors.GoneNameError(
+            f"tf.contrib.learn.datasets.load_dataset({name!r}): only 'mnist' is left. "
+            "Way out: `sklearn.datasets`, or a file of your own."
+        )
+    if name != "mnist":
+        raise ValueError(f"Name of dataset is not found: {name}")
+    return load_mnist()
+
+
 def _read(folder: str, name: str) -> Any:
     """The images, `[number, height, width, 1]`, or the labels of a file."""
     path = os.path.join(folder, name)
