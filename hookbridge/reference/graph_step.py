@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from hookbridge.adapters.session_graph import (
     estimator_stack,
@@ -20,6 +21,10 @@ from hookbridge.adapters.session_graph import (
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.ground import collected
 from hookbridge.reference import graph_gradients, graph_states
+from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
+from hookbridge.reference.measures import finite
+from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.variations import VARIATIONS
 
 v1 = tf.compat.v1
 
@@ -134,6 +139,26 @@ class GraphStep:
             and tensor is not loss
         }
         return fetches
+
+    def variations(self, folder: str) -> dict[str, Any]:
+        """What the first step would give with known mistakes of porting.
+
+        It helps to name a cause. What cannot be computed is left out.
+        """
+        recording = Recording(folder)
+        fetches = next(iter(self._fetches.values()), {})
+        if not recording.steps or "loss" not in fetches:
+            return {}
+        first = recording.steps[0]
+        kinds = ("weight", "state", "other")
+        names = recording.shapes(*kinds)
+        weights = {n: v for n, v in recording.initial.items() if n in names}
+        try:
+            copy = GraphCopy(self._graph, fetches, first.arrays("batch"), weights)
+            return {VARIATIONS: list(recorded_variations(copy, finite(first.loss)))}
+        except (tf.errors.OpError, ValueError, TypeError, KeyError) as e:
+            logging.info("hb.recorder: the graph was not tried with mistakes: %s", e)
+            return {}
 
     def random_ops(self, fetches: Mapping[str, Any]) -> list[str]:
         """The ops that draw random numbers in what computes a loss."""
