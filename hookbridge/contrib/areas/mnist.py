@@ -106,7 +106,9 @@ def read_data_sets(
     )
 
 
-load_mnist = read_data_sets
+def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
+    """`tf.contrib.learn.datasets.mnist.load_mnist`: the files of a folder."""
+    return read_data_sets(train_dir)
 
 
 def load_dataset(
