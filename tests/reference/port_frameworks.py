@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from typing import Any
 
@@ -73,9 +74,7 @@ class InTorch:
     """PyTorch, with its gradients and its optimizers."""
 
     def __init__(self) -> None:
-        import torch
-
-        self._torch: Any = torch
+        self._torch: Any = importlib.import_module("torch")
 
     def optimizer(self, port: Port, arrays: dict[str, Any]) -> Any:
         return _TorchOptimizer(self._torch, port, arrays)
