@@ -3,8 +3,8 @@
 A run ends in each of the ways that it has, within an epoch or at its end, and a new run
 goes on from its files. Beside what `test_one_moment.py` draws by hypothesis this has no
 holes; which steps are saved, and where the saver stands, changes from row to row.
-`make test` has the ends of each host, each with one of its kinds of value, and TF 2.15.1
-each third row of these.
+`make test` has the ends of each host, each with one of its kinds of value. TF 2.15.1
+has each third row of these.
 """
 
 from __future__ import annotations
