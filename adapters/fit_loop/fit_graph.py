@@ -7,11 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, scheduled_rate
+from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
-from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -41,15 +41,15 @@ class FitGraphPart(GraphPart):
         model = self._model
         self.global_step = GlobalStep(model)
         self._names = names
-        rates, read = live_variables.learning_rates(model), names.rates_read
+        rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = live_variables.learning_rate_variable(getattr(model, "optimizer", None))
+        own = optimizers.learning_rate_variable(getattr(model, "optimizer", None))
         self._rate = next((rate for rate in rates if rate is own), None)
         self._other_rates = [rate for rate in rates if rate is not own]
         self.live = LiveGraph(
             names,
-            live_variables.model_variables(model),
+            variables.model_variables(model),
             self.global_step.variable,
             self._rate,
             self._other_rates,
@@ -72,7 +72,7 @@ class FitGraphPart(GraphPart):
 
     def _next_rate(self) -> Any:
         """The rate of the next step under a schedule, as a session computes it."""
-        return scheduled_rate(getattr(self._model, "optimizer", None))
+        return optimizers.scheduled_rate(optimizers.optimizer_of(self._model))
 
     @property
     def step_number(self) -> int:
@@ -86,7 +86,7 @@ class FitGraphPart(GraphPart):
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [live_variables.components(each.eager)[0] for each in saved]
+            firsts = [variables.components(each.eager)[0] for each in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
             read = tf.raw_ops.ReadVariableOp

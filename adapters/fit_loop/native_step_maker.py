@@ -17,7 +17,7 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.live_session.live_variables import as_int
+from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground import compat
@@ -84,10 +84,7 @@ class NativeStepMaker(StepMaker):
 
     def open(self) -> int:
         self.function.discover(*self._args)
-        steps = getattr(self._model, "_steps_per_execution", None)
-        if steps is None:
-            steps = getattr(self._model, "steps_per_execution", 1)
-        several = as_int(1 if steps is None else steps) > 1
+        several = steps_per_execution(self._model) > 1
         self._counts = several and self._installation.mode is TRAIN
         return self._graph.build(self.function.names)
 

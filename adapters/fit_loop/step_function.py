@@ -31,7 +31,8 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
-from hookbridge.adapters.live_session.live_variables import as_int
+from hookbridge.adapters.keras_model.optimizers import as_int
+from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground import compat
@@ -199,7 +200,7 @@ def _needs_counter(model: KerasModel) -> bool:
     """Whether a call makes several steps and Keras does not count them."""
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.
-    return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
+    return not hasattr(model, "_train_counter") and steps_per_execution(model) > 1
 
 
 def _new_counter() -> Any:

@@ -20,11 +20,11 @@ from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
 from hookbridge.adapters.hooked_loop.modes import TRAIN
-from hookbridge.adapters.live_session.live_variables import (
-    components,
+from hookbridge.adapters.keras_model.optimizers import (
     learning_rate_variable,
     learning_rates,
 )
+from hookbridge.adapters.keras_model.variables import components
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 
 _TAPPED = "hookbridge_tapped"

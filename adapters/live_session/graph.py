@@ -9,12 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.adapters.live_session.graph_variables import (
     COLLECTIONS,
     DefaultSaver,
     GraphVariables,
 )
-from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.live_session.step_names import StepNames, StepTensor
 from hookbridge.ground import compat
 

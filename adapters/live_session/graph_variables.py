@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.live_variables import ModelVariable, components
+from hookbridge.adapters.keras_model.variables import ModelVariable, components
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph
 

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.adapters.live_session.feeds import check_fetch, mapper_of
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.imported_ops import SessionResources
-from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.live_session.program import SessionProgram
 
 

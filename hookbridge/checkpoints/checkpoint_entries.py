@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_session import live_variables
-from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.adapters.keras_model import optimizers
+from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.ground.protocols import KerasModel
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -180,7 +180,7 @@ def converted(model: KerasModel, entry: str, value: object) -> Any:
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.
     """
     if entry.endswith("/Momentum"):
-        rate = live_variables.learning_rate_variable(model.optimizer)
+        rate = optimizers.learning_rate_variable(model.optimizer)
         if rate is not None:
             return -np.asarray(rate) * value
     return value

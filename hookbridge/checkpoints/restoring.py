@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.hooked_loop import fit_saves
-from hookbridge.adapters.live_session import global_step, live_variables
-from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.adapters.keras_model import optimizers, variables
+from hookbridge.adapters.keras_model.variables import ModelVariable
+from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.checkpoints.background_saves import wait_for_writes
@@ -103,18 +104,18 @@ def restore(
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)
-    _build_optimizer(model)
+    optimizers.build(model)
     reader = _reader(path)
     shapes = reader.get_variable_to_shape_map()
-    variables = [v for v in live_variables.model_variables(model) if not v.local]
-    lookup = _lookup(names, [v.name for v in variables])
+    wanted = [v for v in variables.model_variables(model) if not v.local]
+    lookup = _lookup(names, [v.name for v in wanted])
     matches = _Matches()
-    for variable in variables:
-        entry = entry_of(model, variable, shapes, lookup, variables)
+    for variable in wanted:
+        entry = entry_of(model, variable, shapes, lookup, wanted)
         matches.add(variable, entry, shapes)
     step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
     report = matches.report(shapes, step, StateFiles().epoch_of(path))
-    lost = matches.lost({id(live_variables.tf_variable(w)) for w in model.weights})
+    lost = matches.lost({id(optimizers.tf_variable(w)) for w in model.weights})
     if lost and must_restore_weights:
         raise errors.CheckpointMismatchError(
             f"{path} has nothing that fits {', '.join(f'`{n}`' for n in lost)} of the "
@@ -125,7 +126,7 @@ def restore(
         (variable.eager, converted(model, entry, reader.get_tensor(entry)))
         for variable, entry in matches.fitting
     ]
-    live_variables.assign_all(model, values)
+    variables.assign_all(model, values)
     global_step.note(model, step)
     fit_saves.note_restored(model, path)
     return report
@@ -146,7 +147,7 @@ class _Matches:
         if entry is None:
             self._unfit.append((variable, ""))
             return
-        shape = live_variables.components(variable.eager)[0].shape.as_list()
+        shape = variables.components(variable.eager)[0].shape.as_list()
         if list(shapes[entry]) == shape:
             self.fitting.append((variable, entry))
             return
@@ -185,7 +186,7 @@ def _check_built(model: KerasModel) -> None:
         )
 
 
-def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | None:
+def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
     """`names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
         return with_arguments("names", names, "name") if names else None
@@ -195,8 +196,8 @@ def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | N
             "function, or None."
         )
     for name in names:
-        if name not in variables:
-            near = ", ".join(f"`{n}`" for n in nearest(str(name), variables))
+        if name not in known:
+            near = ", ".join(f"`{n}`" for n in nearest(str(name), known))
             raise errors.InvalidArgumentError(
                 f"`names` has `{name}`, which is no variable of the model; the "
                 f"nearest: {near}."
@@ -247,15 +248,3 @@ def newest(folder: str) -> str | None:
             "Write that line, or remove the file to begin anew."
         )
     return path
-
-
-def _build_optimizer(model: KerasModel) -> None:
-    optimizer = getattr(model, "optimizer", None)
-    if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
-        if optimizer is not None:
-            model._make_train_function()  # which makes the slots in a v1 graph
-        return
-    build = getattr(optimizer, "build", None)
-    if build is not None and not getattr(optimizer, "built", False):
-        with model.distribute_strategy.scope():
-            build(model.trainable_variables)

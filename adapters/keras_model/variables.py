@@ -10,6 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.keras_model.optimizers import (
+    is_in_graph,
+    optimizers_of,
+    tf_variable,
+    variables_of,
+)
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -73,30 +79,9 @@ def components(eager: tf.Variable) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, tuple) else (eager,)
 
 
-def tf_variable(variable: Any) -> Any:
-    """The `tf.Variable` inside a Keras 3 variable; any other object as it is."""
-    # A distributed variable looks for attributes in its value, and may compute it
-    # with all other processes.
-    if isinstance(variable, tf.Variable):
-        return variable
-    is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
-    return variable.value if is_keras3 else variable
-
-
 def _name_of(variable: Any) -> str:
     is_keras3 = tf_variable(variable) is not variable
     return str(variable.path if is_keras3 else variable.name).split(":")[0]
-
-
-def as_int(value: Any) -> int:
-    """A number or a scalar variable of any kind, distributed ones included."""
-    value = tf_variable(value)
-    return int(value.numpy() if hasattr(value, "numpy") else value)
-
-
-def is_in_graph(variable: tf.Variable) -> bool:
-    """Whether a variable is one of a v1 graph, whose value Keras's session has."""
-    return isinstance(getattr(variable, "graph", None), tf.Graph)
 
 
 def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
@@ -109,53 +94,20 @@ def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
             variable.assign(value)
 
 
-def learning_rate_variable(optimizer: Any) -> Any:
-    """The `tf.Variable` of a constant learning rate; None for a schedule."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = getattr(inner, "_learning_rate", None)
-    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
-        rate = getattr(inner, "lr", None)
-    rate = tf_variable(rate)
-    if not isinstance(rate, tf.Variable):
-        return None
-    # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
-    return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
+def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
+    """Returns the variables of all optimizers of a model, with their names."""
+    return [
+        (variable, _name_in_optimizer(variable, scope, optimizer))
+        for scope, optimizer in optimizers_of(model)
+        for variable in variables_of(optimizer)
+    ]
 
 
-def _optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
-    """The optimizers of a model with their names, without those within others."""
-    optimizer = getattr(model, "optimizer", None)
-    # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
-    return [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
-
-
-def learning_rates(model: KerasModel) -> list[Any]:
-    """The `tf.Variable`s of the constant rates that a step of the model may read."""
-    optimizers = [optimizer for _, optimizer in _optimizers_of(model)]
-    for optimizer in list(optimizers):
-        optimizers += getattr(optimizer, "optimizers", ())
-    rates = {id(rate): rate for rate in map(learning_rate_variable, optimizers)}
-    return [rate for rate in rates.values() if rate is not None]
-
-
-def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
-    """The variables of an optimizer and its learning rate, with their names."""
-    variables = getattr(optimizer, "variables", ())
-    rate = learning_rate_variable(optimizer)
-    every = [*(variables() if callable(variables) else variables)]
-    every += [] if rate is None else [rate]
+def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
     own = rf"^{re.escape(getattr(optimizer, 'name', ''))}(_\d+)?/"
-    return [(v, f"{scope}/{re.sub(own, '', _name_of(v))}") for v in every]
-
-
-def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
-    """The variables of all optimizers of a model, with their names."""
-    return [
-        pair for one in _optimizers_of(model) for pair in _optimizer_variables(*one)
-    ]
+    return f"{scope}/{re.sub(own, '', _name_of(variable))}"
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:
