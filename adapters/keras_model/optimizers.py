@@ -45,6 +45,12 @@ def optimizer_of(model: KerasModel) -> Any:
     return getattr(model, "optimizer", None)
 
 
+def name_of(optimizer: Any) -> str:
+    """Returns the name that begins the names of an optimizer's variables."""
+    name = getattr(optimizer, "name", None) or getattr(optimizer, "_name", None)
+    return str(name or "optimizer")
+
+
 def unwrapped(optimizer: Any) -> Any:
     """Returns the optimizer that updates variables, inside one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
@@ -155,7 +161,7 @@ def optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
         for name, value in vars(model).items()
         if hasattr(value, "apply_gradients")
     ]
-    return [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
+    return [(name_of(optimizer), optimizer), *others]
 
 
 def learning_rates(model: KerasModel) -> list[Any]:
@@ -165,6 +171,14 @@ def learning_rates(model: KerasModel) -> list[Any]:
         optimizers += getattr(optimizer, "optimizers", ())
     rates = {id(rate): rate for rate in map(learning_rate_variable, optimizers)}
     return [rate for rate in rates.values() if rate is not None]
+
+
+def unread_slots(optimizer: Any) -> list[Any]:
+    """Returns the slots that an optimizer makes and does not use."""
+    inner = unwrapped(optimizer)
+    # SGD of Keras 2 makes them without a momentum too.
+    is_plain = type(inner).__name__ == "SGD" and not getattr(inner, "momentum", None)
+    return [*map(tf_variable, getattr(inner, "momentums", ()))] if is_plain else []
 
 
 def variables_of(optimizer: Any) -> list[Any]:

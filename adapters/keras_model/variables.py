@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,7 @@ import tensorflow as tf
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.keras_model.optimizers import (
     is_in_graph,
+    name_of,
     optimizers_of,
     tf_variable,
     variables_of,
@@ -31,12 +32,14 @@ class ModelVariable:
         trainable: bool,
         local: bool,
         is_weight: bool = False,
+        is_of_optimizer: bool = False,
     ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
         self.local = local  # of a metric: checkpoints leave it out
         self.is_weight = is_weight  # of a layer: neither of an optimizer nor a seed
+        self.is_of_optimizer = is_of_optimizer
         # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1
@@ -106,7 +109,7 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
 def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
-    own = rf"^{re.escape(getattr(optimizer, 'name', ''))}(_\d+)?/"
+    own = rf"^{re.escape(name_of(optimizer))}(_\d+)?/"
     return f"{scope}/{re.sub(own, '', _name_of(variable))}"
 
 
@@ -116,24 +119,37 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     local = {id(tf_variable(v)) for v in of_metrics}
     of_model = [*model.weights, *model.variables]
     own = [v for v in of_model if id(tf_variable(v)) not in local]
+    of_optimizers = _variables_of_optimizers(model)
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
-        *_variables_of_optimizers(model),
+        *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
     weights = {id(tf_variable(v)) for v in model.weights} - local
+    slots = {id(tf_variable(v)) for v, _ in of_optimizers}
     variables: dict[int, ModelVariable] = {}
+    unique_name = _unique_names()
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
-        if key not in variables:
+        if key not in variables and hasattr(components(eager)[0], "handle"):
             variables[key] = ModelVariable(
                 eager,
-                name,
+                unique_name(name),
                 trainable=key in trainable,
                 local=key in local,
                 is_weight=key in weights,
+                is_of_optimizer=key in slots,
             )
-    return [v for v in variables.values() if hasattr(components(v.eager)[0], "handle")]
+    return list(variables.values())
+
+
+def _unique_names() -> Callable[[str], str]:
+    """Returns what makes names unique as the graph does in which hooks see them."""
+    # Keras 3 gives the same name to both slots of Adafactor. The names that a file has
+    # are those of a live graph, where the global step is the first.
+    graph = tf.Graph()
+    graph.unique_name("global_step")
+    return graph.unique_name  # type: ignore[no-any-return]
