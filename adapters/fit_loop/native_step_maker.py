@@ -53,6 +53,8 @@ class NativeStepMaker(StepMaker):
         # The graph of the native loop, which holds the strategy's scope. The native
         # step runs under it, in `_eager_mode()`.
         self._loop_graph: Any = None
+        self._opened: StepFunction | None = None  # the function that hooks see
+        self._session: LiveSession | None = None
 
     def install(self) -> None:
         self._installation.install(self._run, self._function_of)
@@ -81,16 +83,36 @@ class NativeStepMaker(StepMaker):
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._loop_graph = tf.compat.v1.get_default_graph()
         self._args = as_iterators(args)
+        opened, function = self._opened, self.function
+        if opened is not None and not (
+            opened is function and self._graph.optimizer is function.optimizer
+        ):
+            self._renew()
 
     def open(self) -> int:
-        self.function.discover(*self._args)
+        self._discover()
+        return self._graph.build(self.function)
+
+    def _renew(self) -> None:
+        """Shows hooks the step and the optimizer that a callback has changed."""
+        self.function.forget_variants()
+        self._discover()
+        self._graph.renew(self.function)
+        if self._session is not None:
+            self._session.renew(self.function.functions)
+
+    def _discover(self) -> None:
+        """Traces the step that is there now."""
+        function = self._opened = self.function
+        function.discover(*self._args)
         several = steps_per_execution(self._model) > 1
         self._counts = several and self._installation.mode is TRAIN
-        return self._graph.build(self.function.names)
 
     def make_session(self) -> LiveSession:
         """A session on the run's graph, whose steps are those of this part."""
-        return self._graph.make_session(self.run_step, self.function.functions)
+        functions = self.function.functions
+        session = self._session = self._graph.make_session(self.run_step, functions)
+        return session
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         monitored.run(self._graph.live.loop_fetches)
@@ -109,6 +131,7 @@ class NativeStepMaker(StepMaker):
         assert global_step is not None
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
+            graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -126,6 +149,7 @@ class NativeStepMaker(StepMaker):
                 global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
                 global_step.add(1)
+            graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)

@@ -170,5 +170,8 @@ class Spies:
             # Read now, since the update may change the scale.
             self._local.scale = optimizers.loss_scale(optimizer)
         rate = optimizers.scheduled_rate(optimizer)
+        if rate is None and SCHEDULED_RATE in self._keys:
+            # Hooks have found the rate of a schedule, which a callback has replaced.
+            rate = optimizers.rate_of_next_step(optimizer)
         if rate is not None:
             self._note(SCHEDULED_RATE, rate)

@@ -55,9 +55,7 @@ class ModelVariable:
     @functools.cached_property
     def _copy(self) -> Any:
         first = components(self.eager)[0]
-        # A graph of its own keeps the copy out of the strategy's scope.
-        with tf.Graph().as_default(), compat.private("eager_mode")():
-            return tf.Variable(tf.zeros(first.shape, first.dtype), trainable=False)
+        return host_variable(lambda: tf.zeros(first.shape, first.dtype))
 
     def gather(self) -> None:
         """Computes the value of an aggregated variable before it is read."""
@@ -74,6 +72,13 @@ class ModelVariable:
         first, *others = components(self.eager)
         for other in others:
             other.assign(first.read_value())
+
+
+def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
+    """Makes an eager variable that is one value on the host under any strategy."""
+    # A graph of its own keeps it out of the strategy's scope.
+    with tf.Graph().as_default(), compat.private("eager_mode")():
+        return tf.Variable(value(), trainable=False, name=name)
 
 
 def components(eager: tf.Variable) -> tuple[Any, ...]:

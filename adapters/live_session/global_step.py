@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import optimizer_of, steps_counted
-from hookbridge.adapters.keras_model.variables import ModelVariable
-from hookbridge.ground import compat
+from hookbridge.adapters.keras_model.variables import ModelVariable, host_variable
 from hookbridge.ground.protocols import KerasModel
 
 
@@ -48,10 +47,7 @@ def _count(model: KerasModel) -> int:
 
 
 def _variable() -> ModelVariable:
-    # In a graph of its own, outside the strategy's scope, the variable is one number
-    # on the host and not one per replica.
-    with tf.Graph().as_default(), compat.private("eager_mode")():
-        eager = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
+    eager = host_variable(lambda: tf.constant(0, tf.int64), "global_step")
     return ModelVariable(eager, "global_step", trainable=False, local=False)
 
 

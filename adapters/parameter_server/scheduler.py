@@ -70,7 +70,7 @@ class Scheduler:
     def open(self) -> int:
         """Traces the step and makes the graph on which hooks `begin`."""
         self._step.discover(*self._args)
-        return self._graph.build(self._step.names)
+        return self._graph.build(self._step)
 
     def make_session(self) -> ClusterSession:
         """A session for hooks; the first one, or that of a recovery."""
