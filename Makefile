@@ -18,10 +18,11 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-all test-fast test-versions proof fuzz lint docs reference notebooks release clean
+.PHONY: help demo test test-newest test-215 test-all test-fast test-versions proof fuzz lint docs reference notebooks release clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
+DOCS := .venv/docs
 NEWEST := .venv/newest
 TF215 := .venv/tf215
 PACKAGING := setup.py pyproject.toml
@@ -74,28 +75,32 @@ notebooks: $(NEWEST)/.installed
 reference: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/reference_pages.py
 
-docs: $(NEWEST)/.installed
-	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
+docs: $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+
+# The workers of `-n auto` are one more than the cores, see tests/helpers.
+PYTEST := -m pytest -n auto
+
+test: lint docs test-newest test-215
+
+test-newest: $(NEWEST)/.installed
+	$(NEWEST)/bin/python $(PYTEST) $(PYTEST_FLAGS)
 
 ifneq ($(PYTHON_215),)
-test: lint docs $(NEWEST)/.installed $(TF215)/.installed
-	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
-	    tf-2.15.1=$(TF215)/bin/python -- $(PYTEST_FLAGS)
+test-215: $(TF215)/.installed
+	$(TF215)/bin/python $(PYTEST) $(PYTEST_FLAGS)
 else
-test: lint docs $(NEWEST)/.installed
+test-215:
 	@echo "TF 2.15.1 needs Python 3.10 or 3.11 and none was found here:"
 	@echo "the newest TF alone is tested. PYTHON_215=/path/to/python names one."
 	@if [ "$(CI)" = true ]; then echo "In CI this is a failure."; exit 1; fi
-	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
-	    -- $(PYTEST_FLAGS)
 endif
 
 test-all:
 	$(MAKE) test PYTEST_FLAGS="--all $(PYTEST_FLAGS)"
 
 test-fast: $(NEWEST)/.installed
-	$(NEWEST)/bin/python .ci/suites.py tf-newest=$(NEWEST)/bin/python \
-	    -- --fast $(PYTEST_FLAGS)
+	$(NEWEST)/bin/python $(PYTEST) --fast $(PYTEST_FLAGS)
 
 # Writes docs/versions.md.
 test-versions: $(NEWEST)/.installed
@@ -132,6 +137,12 @@ $(NEWEST)/.installed: $(PACKAGING)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
 	    ".[tensorflow,test,lint,docs,release,estimator,contrib]"
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
+	@touch $@
+
+# The site is built from sources, so this environment has no TensorFlow.
+$(DOCS)/.installed: $(PACKAGING)
+	"$(PYTHON_NEWEST)" -m venv --clear $(DOCS)
+	$(DOCS)/bin/python -m pip install $(PIP_FLAGS) --editable ".[docs]"
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.

@@ -105,6 +105,15 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 "own.",
                 see="live session",
             )
+        if HookedRun.is_elsewhere(model):
+            raise errors.RefusedError(
+                f"`{self.record.name}` was given to a loop of the model `{model.name}` "
+                "in a thread, and another thread is in a loop of the model with hooks: "
+                "hooks get one session at a time. Start this loop in a callback of the "
+                "other one, without a thread, or use a copy of the model "
+                "(`clone_model`).",
+                see="live session",
+            )
         make_host = self._host_of(model)
         run, self._expected = self._expected, None
         run = HookedRun.join(model, make_host) if run is None else run

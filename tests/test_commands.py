@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -62,8 +61,8 @@ def test_a_python_that_runs_is_found(
 
 
 def test_without_a_python_for_tf_2_15_only_ci_fails(repo_root: Path) -> None:
-    # `-o` skips the lint, the site and the environments, which are not tested here.
-    make = ["make", "-o", "lint", "-o", "docs", "-o", ".venv/newest/.installed"]
+    # `-o` skips what is not tested here.
+    make = ["make", "-o", "lint", "-o", "docs", "-o", "test-newest"]
     done = {
         ci: subprocess.run(
             [*make, *flags, "test", "PYTHON_215=", f"CI={ci}"],
@@ -78,10 +77,7 @@ def test_without_a_python_for_tf_2_15_only_ci_fails(repo_root: Path) -> None:
     assert said in done["true"].stdout
     assert "In CI this is a failure." in done["true"].stdout
     assert done[""].returncode == 0, done[""].stderr
-    lines = done[""].stdout.splitlines()
-    (command,) = (line for line in lines if "suites.py" in line)
-    assert "tf-newest=" in command
-    assert "tf-2.15.1=" not in command
+    assert "-m pytest" not in done[""].stdout
 
 
 def test_a_version_that_cannot_be_had_fails_only_if_it_was_asked_for(
@@ -97,73 +93,3 @@ def test_a_version_that_cannot_be_had_fails_only_if_it_was_asked_for(
             done = subprocess.run(command, capture_output=True, text=True)
             assert done.returncode == code, done.stderr
             assert "could not be installed, and was not tried" in done.stdout
-
-
-def suites(
-    root: Path, folder: Path, environments: tuple[str, ...], *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs the suites in a folder, with this Python as each environment."""
-    command = [sys.executable, str(root / ".ci" / "suites.py")]
-    command += [f"{name}={sys.executable}" for name in environments]
-    return subprocess.run(
-        [*command, "--", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-    )
-
-
-def test_suites_report_each_environment_and_say_at_the_end_what_failed(
-    repo_root: Path, tmp_path: Path
-) -> None:
-    done = suites(repo_root, tmp_path, ("one", "two"), "--version")
-    assert done.returncode == 0
-    last = done.stdout.splitlines()[-2:]
-    assert [line.split(":")[0] for line in last] == ["one", "two"]
-    assert all("passed: pytest " in line for line in last)
-    (tmp_path / "test_it.py").write_text(
-        "def test_sums():\n    assert 1 + 1 == 3, 'no sum'\n"
-    )
-    done = suites(repo_root, tmp_path, ("one",), "-q", "test_it.py")
-    assert done.returncode == 1
-    _, _, end = done.stdout.partition("What failed in one:")
-    assert "AssertionError: no sum" in end
-    assert "FAILED test_it.py::test_sums" in end
-    done = suites(repo_root, tmp_path, ("one",), "nowhere.py")
-    assert done.returncode == 1
-    assert "FAILED (exit code 4)" in done.stdout.splitlines()[-1]
-
-
-def test_suites_run_every_folder_by_itself_and_begin_with_what_takes_long(
-    subtests: pytest.Subtests, repo_root: Path, tmp_path: Path
-) -> None:
-    for name, count in (("few", 1), ("some", 2), ("more", 3)):
-        (tmp_path / "tests" / name).mkdir(parents=True)
-        tests = "".join(f"def test_{i}():\n    pass\n" for i in range(count))
-        (tmp_path / "tests" / name / f"test_{count}.py").write_text(tests)
-    done = suites(repo_root, tmp_path, ("one",), "-q")
-    assert done.returncode == 0, done.stdout
-    larger, middle, smaller = done.stdout.splitlines()[-3:]
-    assert larger.startswith("one more: passed: 3 passed")
-    assert middle.startswith("one some: passed: 2 passed")
-    assert smaller.startswith("one few: passed: 1 passed")
-    # The next run goes by the durations of this one.
-    kept = tmp_path / "build" / "durations.json"
-    assert json.loads(kept.read_text())["one"].keys() == {
-        "tests/few",
-        "tests/more",
-        "tests/some",
-    }
-    kept.write_text(json.dumps({"one": {"tests/some": 1000.0}}))
-    # A folder without a chosen test is no failure, if another has one.
-    for name, code, more in (("test_2", 0, "passed: 1"), ("nowhere", 1, "FAILED")):
-        with subtests.test(str(name)):
-            done = suites(repo_root, tmp_path, ("one",), "-q", "-k", name)
-            assert done.returncode == code, done.stdout
-            longest, larger, smaller = done.stdout.splitlines()[-3:]
-            assert longest.startswith("one some: ")
-            assert larger.startswith(f"one more: {more}")
-            assert smaller.startswith(
-                "one few: FAILED" if code else "one few: passed: 1 d"
-            )

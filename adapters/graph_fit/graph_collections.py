@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import made_counter_of, optimizer_of
-from hookbridge.ground import compat
+from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
@@ -100,7 +100,7 @@ def step_of(model: KerasModel, session: Session) -> Any:
     # step, or a new variable in no collection.
     step = made_counter_of(optimizer_of(model))
     if step is None:
-        step = v1.train.get_global_step(session.graph)
+        step = collected.global_step(session.graph)
     if step is None:
         step = _UNTRAINED_STEPS.get(session.graph)
     if step is None:

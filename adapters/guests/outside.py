@@ -35,7 +35,7 @@ class OutsideVariables:
         variables: Iterable[Any],
         follows: Callable[[Any], bool],
     ) -> None:
-        trained = {(_last(v.op.name), tuple(v.shape.as_list())) for v in variables}
+        trained = [(_last(v.op.name), v.shape) for v in variables]
         # The guest, the place in it (such as ".checkpoint.model"), the variable, and a
         # checksum of its value.
         self._held = [
@@ -82,11 +82,11 @@ def _is_eager(variable: Any) -> bool:
     return tf.is_tensor(handle) and not tf.is_symbolic_tensor(handle)
 
 
-def _looks_like(variable: Any, trained: set[tuple[str, tuple[int, ...]]]) -> bool:
-    name, shape = _last(variable.name), tuple(variable.shape.as_list())
-    return (name, shape) in trained or (
-        not shape and variable.dtype.is_integer and name in _COUNTERS
-    )
+def _looks_like(variable: Any, trained: Iterable[tuple[str, Any]]) -> bool:
+    own, shape = _last(variable.name), variable.shape
+    if any(own == name and shape.is_compatible_with(each) for name, each in trained):
+        return True
+    return shape.rank == 0 and variable.dtype.is_integer and own in _COUNTERS
 
 
 def _checksum(variable: Any) -> int:

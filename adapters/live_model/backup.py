@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.guests.guest_record import Guest
@@ -18,6 +17,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.saved import SavedArray
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
 
 
@@ -63,5 +63,5 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> Non
 
 def _variables(graph: Graph) -> list[Any]:
     # The step follows from the epoch at which the callback resumes.
-    step = tf.compat.v1.train.get_global_step(graph)
+    step = collected.global_step(graph)
     return [v for v in session_variables.saved_variables(graph) if v is not step]

@@ -12,13 +12,22 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.ground import compat
 
 
-def eager_variable(value: object, name: str, dtype: Any = None) -> Any:
+def eager_variable(
+    value: object, name: str, dtype: Any = None, shape: Any = None
+) -> Any:
     """A new eager variable, whatever graph is the default one."""
+    options = {"name": name, "dtype": dtype, "shape": shape, "trainable": False}
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        variable = tf.Variable(value, name=name, dtype=dtype, trainable=False)
+        variable = tf.Variable(value, **options)
     # Keras 3 callbacks name a variable by its path.
     variable.path = name
     return variable
+
+
+def blank_shape(variable: Any) -> list[int]:
+    """The shape of a variable; 0 for a dimension that is not known."""
+    shape = variable.shape
+    return [0] if shape.rank is None else [d or 0 for d in shape.as_list()]
 
 
 class Mirror(watched.UseListener):
@@ -54,14 +63,10 @@ class Mirror(watched.UseListener):
         return self._owner.give_away(self)
 
     @property
-    def shape(self) -> list[int]:
-        """The shape of the variable; 0 for a dimension that is not known."""
-        return [d or 0 for d in self.variable.shape.as_list()]
-
-    @property
     def bytes(self) -> int:
         """How much memory its value takes."""
-        return math.prod(self.shape) * int(self.variable.dtype.base_dtype.size)
+        size = math.prod(blank_shape(self.variable))
+        return size * int(self.variable.dtype.base_dtype.size)
 
     def set(self, value: object) -> None:
         """Sets the session's value; call it in eager mode."""
@@ -74,7 +79,8 @@ class Mirror(watched.UseListener):
 
     def clear(self) -> None:
         """Sets zeros; call it in eager mode."""
-        self.set(np.zeros(self.shape, self._inner.dtype.as_numpy_dtype))
+        shape = blank_shape(self.variable)
+        self.set(np.zeros(shape, self._inner.dtype.as_numpy_dtype))
 
     def assigned(self) -> Any:
         """The value assigned since the last `set` or `assigned`, or None."""

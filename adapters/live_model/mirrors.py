@@ -16,7 +16,11 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.live_model.mirror import Mirror, eager_variable
+from hookbridge.adapters.live_model.mirror import (
+    Mirror,
+    blank_shape,
+    eager_variable,
+)
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 
@@ -92,9 +96,9 @@ class Mirrors:
         for variable in variables:
             if id(variable) not in self._by_variable:
                 dtype = variable.dtype.base_dtype
-                shape = [d or 0 for d in variable.shape.as_list()]
-                blank = np.zeros(shape, dtype.as_numpy_dtype)
-                self.adopt(variable, eager_variable(blank, variable.op.name, dtype))
+                blank = np.zeros(blank_shape(variable), dtype.as_numpy_dtype)
+                name, shape = variable.op.name, variable.shape
+                self.adopt(variable, eager_variable(blank, name, dtype, shape))
         return [self._by_variable[id(v)] for v in variables]
 
     def begin_event(self) -> None:

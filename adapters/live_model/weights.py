@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors
 from hookbridge.adapters.session_graph import saved, session_variables
@@ -38,7 +40,11 @@ class WeightsView:
 
     def count_params(self) -> int:
         """Number of scalars in `weights`."""
-        return sum(v.shape.num_elements() or 0 for v in self._live_weights.all)
+        weights = self._live_weights
+        unknown = [v for v in weights.all if v.shape.num_elements() is None]
+        sizes = [v.shape.num_elements() or 0 for v in weights.all]
+        sizes += [np.size(value) for value in weights.read(unknown)]
+        return sum(sizes)
 
     def get_weights(self) -> list[Any]:
         """The session's values as numpy arrays."""

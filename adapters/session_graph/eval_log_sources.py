@@ -10,7 +10,10 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops, log_sources
 from hookbridge.adapters.session_graph.log_sources import LogSource
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
+
+_METRICS = tf.compat.v1.GraphKeys.METRIC_VARIABLES
 
 
 def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
@@ -40,7 +43,7 @@ def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
 
 def _named_metrics(graph: Graph) -> list[LogSource]:
     """The `tf.compat.v1.metrics` of a graph, by their scopes."""
-    variables = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    variables = collected.variables(graph, _METRICS)
     scopes = dict.fromkeys(v.op.name.rpartition("/")[0] for v in variables)
     metrics = (log_sources.find_metric(scope, graph) for scope in scopes)
     return [metric for metric in metrics if metric is not None]
@@ -52,8 +55,8 @@ def _declared_metrics(
     """The metrics that `Estimator.evaluate` returns, in the order they were built."""
     # An Estimator sorts the names, but the variables are in the user's order.
     positions = {op: i for i, op in enumerate(graph.get_operations())}
-    collected = graph.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
-    variables = {graph_ops.handle_op(v) for v in collected}
+    listed = collected.variables(graph, _METRICS)
+    variables = {collected.handle_op(v) for v in listed}
     ordered = []
     for name, value in evaluation.values.items():
         reached = graph_ops.ancestors([value.op])

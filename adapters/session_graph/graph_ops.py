@@ -28,18 +28,24 @@ def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
     return frozenset(visited)
 
 
-def handle_op(variable: Any) -> Any:
-    """The op that stands for a variable: its resource handle or its reference."""
-    handle = getattr(variable, "handle", None)
-    return handle.op if handle is not None and hasattr(handle, "op") else variable.op
-
-
 def source_op(tensor: Any) -> Any:
     """The op a tensor comes from, looking through ops that only pass it on."""
     op = tensor.op
     while op.type in PASSES and op.inputs:
         op = op.inputs[0].op
     return op
+
+
+def fetchable(tensor: Any) -> Any:
+    """A tensor of the same value that a session can fetch; None without one.
+
+    A conditional or a loop hands its outputs on, and its own op cannot be fetched.
+    """
+    if tensor.graph.is_fetchable(tensor):
+        return tensor
+    passed_on = (op for op in tensor.consumers() if op.type == "Identity")
+    values = (fetchable(op.outputs[0]) for op in passed_on)
+    return next((value for value in values if value is not None), None)
 
 
 def constant_value(tensor: Any) -> Any:

@@ -6,15 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import tensorflow as tf
-
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops, log_sources, session_variables
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
-_PASSES = ("Identity", "ReadVariableOp", "Cast", "Enter")
 
 
 class LearningRate(NamedTuple):
@@ -80,27 +78,21 @@ def _rate_input(op: Any) -> Any:
 
 def classify(tensor: Any, graph: Graph) -> LearningRate:
     """Where a learning-rate tensor comes from, looking through casts and reads."""
-    origin = tensor
-    while origin.op.type in _PASSES and origin.op.inputs:
-        origin = origin.op.inputs[0]
-    kind = origin.op.type
-    if kind in ("VarHandleOp", "VariableV2", "Variable"):
-        for variable in session_variables.all_variables(graph):
-            if graph_ops.handle_op(variable) is origin.op:
-                return LearningRate(
-                    graph.as_graph_element(variable), "variable", variable
-                )
-    if kind in ("Const", "Placeholder", "PlaceholderWithDefault"):
+    variable = collected.variable_behind(tensor)
+    if variable is not None:
+        return LearningRate(graph.as_graph_element(variable), "variable", variable)
+    origin = collected.origin(tensor)
+    if origin.op.type in ("Const", "Placeholder", "PlaceholderWithDefault"):
         return LearningRate(origin, "fed", default=_static(origin))
     return LearningRate(tensor, "schedule", steps=_reads_of_step(tensor, graph))
 
 
 def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
     """The tensors through which the global step reaches another tensor."""
-    counter = tf.compat.v1.train.get_global_step(graph)
+    counter = collected.global_step(graph)
     if counter is None:
         return ()
-    handle = graph_ops.handle_op(counter)
+    handle = collected.handle_op(counter)
     uses = [
         op
         for op in graph_ops.ancestors([tensor.op])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops
+from hookbridge.ground import collected
 from hookbridge.ground.arguments import shown, without_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import Graph, Session
@@ -50,7 +52,7 @@ def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
     if isinstance(spec, str):
         spec = tensor_named(spec, graph, f"logs[{key!r}]")
     if isinstance(spec, (tuple, list)) and len(spec) == 2:
-        value = graph.as_graph_element(spec[0])
+        value = collected.value_of(graph.as_graph_element(spec[0]))
         return _number(streaming_source(key, value, spec[1], graph))
     if callable(getattr(spec, "result", None)) and hasattr(spec, "variables"):
         updates = list(getattr(spec, "updates", ()) or ())
@@ -87,16 +89,17 @@ def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSour
             tensor = graph_ops.recompute(value, operation)
     else:
         tensor = update
-    local = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.METRIC_VARIABLES)
+    local = collected.variables(graph, tf.compat.v1.GraphKeys.METRIC_VARIABLES)
     reached = graph_ops.ancestors([getattr(update, "op", update), value.op])
-    resets = tuple(v.initializer for v in local if graph_ops.handle_op(v) in reached)
+    resets = tuple(v.initializer for v in local if collected.handle_op(v) in reached)
     return LogSource(key, tensor, True, resets, value)
 
 
 def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
     """The tensor of a graph that a user gave."""
     try:
-        return graph.as_graph_element(value, allow_operation=False)
+        tensor = graph.as_graph_element(value, allow_operation=False)
+        return collected.value_of(tensor)
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"{where} is {shown(value)}; expected {expected}. TensorFlow says: {e}"
@@ -119,10 +122,19 @@ def tensor_named(name: str, graph: Graph, where: str) -> Any:
 def find_loss(graph: Graph) -> Any:
     """The loss of a training graph, or None; `tf.losses` may be summed up for it."""
     known = known_loss(graph)
-    losses = graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)
-    if known is None and losses:
-        return tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
+    if known is None and collected.tensors(graph, tf.compat.v1.GraphKeys.LOSSES):
+        return _total_loss()
     return known
+
+
+def _total_loss() -> Any:
+    """The sum of `tf.losses`; None if TensorFlow cannot add them up to one number."""
+    # A program may have put there what nothing ever adds up, such as a loss of each
+    # example or None.
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        total = tf.compat.v1.losses.get_total_loss(name="hookbridge_total_loss")
+        return total if total.shape.rank in (0, None) else None
+    return None
 
 
 def known_loss(graph: Graph) -> Any:
@@ -149,9 +161,8 @@ def _loss_summaries(graph: Graph) -> dict[bytes, Any]:
     """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
     # A tag is the name of its op, which gets a number if the name is taken.
     tensors: dict[bytes, Any] = {}
-    for summary in graph.get_collection(tf.compat.v1.GraphKeys.SUMMARIES):
-        op = getattr(summary, "op", None)
-        if op is not None and op.type == "ScalarSummary":
+    for op in collected.operations(graph, tf.compat.v1.GraphKeys.SUMMARIES):
+        if op.type == "ScalarSummary":
             tag = graph_ops.constant_value(op.inputs[0])
             if tag is not None and re.fullmatch(rb"loss(_\d+)?", tag.item()):
                 tensors.setdefault(tag.item(), op.inputs[1])
@@ -164,7 +175,7 @@ def _tensor_loss(graph: Graph) -> Any:
     except (KeyError, ValueError):
         return None
     usable = tensor.dtype.is_floating and tensor.shape.rank in (0, None)
-    return tensor if usable else None
+    return graph_ops.fetchable(tensor) if usable else None
 
 
 def find_metric(name: str, graph: Graph) -> LogSource | None:

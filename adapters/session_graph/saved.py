@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables
-from hookbridge.ground import compat
+from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import Graph, Session
 
 
@@ -52,8 +52,10 @@ def entries_of_graph(graph: Graph) -> dict[SavedArray, Any]:
     """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
     entries = entries_of(session_variables.saved_variables(graph))
     # Such as tables that training changes.
-    for saveable in graph.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS):
-        for spec in saveable.specs:
+    saveables = tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS
+    entries |= entries_of(collected.variables(graph, saveables))
+    for saveable in graph.get_collection(saveables):
+        for spec in getattr(saveable, "specs", ()):
             entries[SavedArray(spec.name, spec.slice_spec, spec.name)] = spec.tensor
     return entries
 
@@ -76,10 +78,10 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
 def is_saved(variable: Any) -> bool:
     """Whether a saver of the variable's graph writes it."""
     graph = variable.graph
-    savers = graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
-    names = [s.saver_def.save_tensor_name for s in savers if s.saver_def is not None]
+    definitions = [s.saver_def for s in collected.savers(graph)]
+    names = [each.save_tensor_name for each in definitions if each is not None]
     saves = [graph.as_graph_element(name).op for name in names]
-    return graph_ops.handle_op(variable) in graph_ops.ancestors(saves)
+    return collected.handle_op(variable) in graph_ops.ancestors(saves)
 
 
 def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:

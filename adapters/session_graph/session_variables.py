@@ -14,6 +14,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import task_of
 
@@ -147,35 +148,30 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     # `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving averages
     # of batch normalization.
     keys = tf.compat.v1.GraphKeys
-    trainable = unique(graph.get_collection(keys.TRAINABLE_VARIABLES))
-    named = graph.get_collection(keys.MODEL_VARIABLES)
-    written = graph_ops.ancestors(
-        getattr(u, "op", u)
-        for u in graph.get_collection(keys.UPDATE_OPS)
-        if hasattr(getattr(u, "op", u), "inputs")
-    )
+    trainable = collected.variables(graph, keys.TRAINABLE_VARIABLES)
+    named = collected.variables(graph, keys.MODEL_VARIABLES)
+    updates = collected.operations(graph, keys.UPDATE_OPS)
+    written = graph_ops.ancestors(updates)
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
     others = [
         v
-        for v in unique([*named, *graph.get_collection(keys.GLOBAL_VARIABLES)])
+        for v in unique([*named, *saved_variables(graph)])
         if id(v) not in map(id, trainable)
-        and (id(v) in map(id, named) or graph_ops.handle_op(v) in targets)
+        and (id(v) in map(id, named) or collected.handle_op(v) in targets)
     ]
     return trainable, others
 
 
 def saved_variables(graph: Graph) -> list[Any]:
     """The variables that a checkpoint of the session holds, global step included."""
-    return unique(graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES))
+    keys = tf.compat.v1.GraphKeys
+    return collected.variables(graph, keys.GLOBAL_VARIABLES)
 
 
 def all_variables(graph: Graph) -> list[Any]:
     """The global and the local variables."""
     keys = tf.compat.v1.GraphKeys
-    return [
-        *graph.get_collection(keys.GLOBAL_VARIABLES),
-        *graph.get_collection(keys.LOCAL_VARIABLES),
-    ]
+    return collected.variables(graph, keys.GLOBAL_VARIABLES, keys.LOCAL_VARIABLES)
 
 
 def unique(variables: Iterable[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, step_movers
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import (
     RecentlyUsed,
@@ -150,10 +151,10 @@ class StepGraph:
 
 def steps_of(graph: Graph) -> StepGraph | None:
     """The steps of a graph that trains or evaluates; None if it does neither."""
-    eval_steps = graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP)
-    if eval_steps:
-        return StepGraph(graph, eval_steps[0])
-    counter = tf.compat.v1.train.get_global_step(graph)
+    eval_step = collected.eval_step(graph)
+    if eval_step is not None:
+        return StepGraph(graph, eval_step)
+    counter = collected.global_step(graph)
     if isinstance(counter, tf.distribute.DistributedValues):  # its copies move together
         counter = counter.distribute_strategy.experimental_local_results(counter)[0]
     steps = StepGraph(graph, counter)

@@ -17,6 +17,7 @@ from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, Predi
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.training import TrainingRun
 from hookbridge.adapters.session_loop.validations import as_validation
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
 
 
@@ -69,12 +70,12 @@ class CallbackGroup:
         return False
 
     def _new_run(self, graph: Graph) -> CallbackRun:
-        config, counter = self.config, tf.compat.v1.train.get_global_step(graph)
+        config, counter = self.config, collected.global_step(graph)
         own = [counter, *session_variables.all_variables(graph)]
         checks.check_variables(config.callbacks, own)
         steps = steps_of(graph)
         if steps is None:
             return PredictionRun(config, graph, counter)
-        evaluates = bool(graph.get_collection(tf.compat.v1.GraphKeys.EVAL_STEP))
+        evaluates = collected.eval_step(graph) is not None
         run = EvaluationRun if evaluates else TrainingRun
         return run(config, graph, counter, steps)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph.steps import steps_of
+from hookbridge.ground import collected
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 v1 = tf.compat.v1
@@ -22,14 +23,14 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def __init__(self, last_step: int) -> None:
         self.last_step = last_step
-        # The global step and the hook that stops, one entry for each open session: an
-        # evaluation may begin in mid-training with the same hooks.
-        self._runs: list[tuple[Any, Any]] = []
+        # The global step of each open session, or None: an evaluation may begin in
+        # mid-training with the same hooks.
+        self._steps: list[Any] = []
 
     def begin(self) -> None:
         graph = v1.get_default_graph()
-        step, stop = v1.train.get_global_step(graph), v1.train.SessionRunHook()
-        if graph.get_collection(v1.GraphKeys.EVAL_STEP) or steps_of(graph) is None:
+        step = collected.global_step(graph)
+        if collected.eval_step(graph) is not None or steps_of(graph) is None:
             step = None
         elif step is None:
             raise errors.EpochsUndefinedError(
@@ -39,21 +40,24 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 "`minimize(loss, global_step=...)`.",
                 see="epochs in a session",
             )
-        else:
-            stop = v1.train.StopAtStepHook(last_step=self.last_step)
-            stop.begin()
-        self._runs.append((step, stop))
+        self._steps.append(step)
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        step, _ = self._runs[-1]
+        step = self._steps[-1]
         if step is not None and session.run(step) >= self.last_step:
             coord.request_stop()
 
     def before_run(self, run_context: RunContext) -> Any:
-        return self._runs[-1][1].before_run(run_context)
+        step = self._steps[-1]
+        return None if step is None else v1.train.SessionRunArgs(step)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
-        self._runs[-1][1].after_run(run_context, run_values)
+        step = self._steps[-1]
+        # The run may have read it before the update that moved it.
+        if step is None or run_values.results + 1 < self.last_step:
+            return
+        if run_context.session.run(step) >= self.last_step:
+            run_context.request_stop()
 
     def end(self, session: Session) -> None:
-        self._runs.pop()
+        self._steps.pop()

@@ -67,6 +67,13 @@ class StateFiles:
         except Exception:  # a damaged file may raise anything
             return None
 
+    def lacks_events(self, prefix: str) -> bool:
+        """Whether callbacks had not had all events of a checkpoint's step."""
+        try:
+            return document.read(prefix, self._name).is_in_step
+        except Exception:  # a damaged file may raise anything
+            return False
+
     def epoch_of(self, prefix: str) -> int | None:
         """The epoch with which training goes on from a checkpoint, if it is known."""
         try:

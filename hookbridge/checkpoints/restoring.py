@@ -14,7 +14,7 @@ from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.checkpoints.background_saves import wait_for_writes
+from hookbridge.adapters.state.write_order import release_all
 from hookbridge.checkpoints.checkpoint_entries import Entries, converted
 from hookbridge.checkpoints.matches import (
     Matches,
@@ -72,7 +72,7 @@ def restore(
         and `must_restore_weights` is set; or the optimizer could not be restored, and
         `must_restore_optimizer` is set too. Nothing is changed then.
     """
-    wait_for_writes()
+    release_all()
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)

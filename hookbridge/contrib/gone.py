@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from hookbridge import errors
 from hookbridge.old_programs.names.outcome import hint
 from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -18,7 +18,8 @@ class Gone:
     """A name that nothing replaces; its full name is `tf.contrib.gan.GANModel`.
 
     It can be imported, looked at and passed on. Calling it, deriving from it,
-    iterating or entering it raises.
+    iterating or entering it raises. A module that TensorFlow 1.15 had has those names
+    that it had there; of another one nobody knows what it had.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,9 +31,11 @@ class Gone:
     __call__ = __getitem__ = __iter__ = __enter__ = __mro_entries__ = _used
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        inside = f"{self._name}.{name}"
+        is_known = had_in_tf1(self._name) and self._name.startswith("tf.contrib.")
+        if name.startswith("__") or (is_known and not had_in_tf1(inside)):
             raise AttributeError(f"`{self._name}` has no attribute `{name}`")
-        return Gone(f"{self._name}.{name}")
+        return Gone(inside)
 
     def __exit__(self, *error: Any) -> None:
         """Never called: `with` needs it before it calls `__enter__`, which raises."""

@@ -12,6 +12,8 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.outcome import hint
+from hookbridge.old_programs.names.target import had_in_tf1
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -71,11 +73,17 @@ def _below(path: str, name: str) -> Any:
     if has_files:
         return _in_files(area, path, files.rpartition(".")[2], name)
     full = f"{path}.{name}" if path else name
-    value = find(full)
+    if name == _FILES and contrib_names.areas_above(path):
+        return Contrib(full)
+    dotted = f"tf.contrib.{full}"
+    was_there = had_in_tf1(dotted)
+    # What the sources of an area have besides is none of `tf.contrib`.
+    value = find(full) if was_there or contrib_names.lives(dotted) else None
     if value is not None:
         return value
-    is_files = name == _FILES and contrib_names.areas_above(path)
-    return Contrib(full) if is_files else Gone(f"tf.contrib.{full}")
+    if was_there:
+        return Gone(dotted)
+    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Way out: {hint(dotted)}.")
 
 
 def _in_files(area: str, path: str, last: str, name: str) -> Any:
@@ -91,6 +99,8 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
     value = find(f"{area}.{name}")
     if value is not None and not isinstance(value, types.ModuleType):
         return value
+    if in_slim := contrib_names.in_file_of_slim(area, last, name):
+        return resolve(in_slim)
     if value is not None or (name.islower() and not name.startswith("_")):
         real = None if isinstance(value, Contrib) else value
         return Contrib(f"{path}.{name}", real)

@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.adapters.fit_loop.batches import BATCH
 from hookbridge.adapters.keras_model import optimizers, structure
 from hookbridge.adapters.live_session.graph import LiveGraph
-from hookbridge.ground import compat
+from hookbridge.ground import collected, compat
 
 v1 = tf.compat.v1
 
@@ -64,7 +64,7 @@ class FitStep:
         """`(name, kind, variable)` of all that a checkpoint would hold."""
         graph = self._graph
         trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
-        counter = v1.train.get_global_step(graph)
+        counter = collected.global_step(graph)
         every = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
         weights = {variable.op.name for variable in trainable}
         for variable in every:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground import collected
 
 # A gradient as one tensor, or one of rows as their values and their indices.
 Parts = list[Any]
@@ -14,6 +15,11 @@ Parts = list[Any]
 _GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 # Ops by which optimizers without an op of their own change a variable.
 _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp)?$")
+
+
+def is_of_gradients(op: Any) -> bool:
+    """Whether an op is in a scope of what computes gradients."""
+    return _GRADIENTS.search(op.name) is not None
 
 
 def applied(ops: Iterable[Any]) -> dict[str, Parts]:
@@ -31,7 +37,7 @@ def computed(
         or [_gradient_behind(values, values), *rows]
         for name, (values, *rows) in got.items()
     }
-    handles = {graph_ops.handle_op(v): v.op.name for v in trainable}
+    handles = {collected.handle_op(v): v.op.name for v in trainable}
     for op in ops:
         name = handles.get(graph_ops.source_op(op.inputs[0])) if op.inputs else None
         if name is not None and name not in found and _CHANGES.match(op.type):
@@ -71,7 +77,7 @@ def _rows_before_adding(op: Any) -> Parts:
     todo, visited = [op], set()
     while todo:
         each = todo.pop(0)
-        if each in visited or _GRADIENTS.search(each.name):
+        if each in visited or is_of_gradients(each):
             continue
         visited.add(each)
         if each.type == "UnsortedSegmentSum" and each.inputs[1].op.type == "Unique":
@@ -89,10 +95,11 @@ def _gradient_behind(tensor: Any, default: Any) -> Any:
     todo, visited = [tensor], set()
     while todo:
         each = todo.pop(0)
-        if _GRADIENTS.search(each.op.name):
+        if is_of_gradients(each.op):
             return each
         visited.add(each.name)
         inputs = [t for t in each.op.inputs if t.dtype == each.dtype]
-        same = [t for t in inputs if t.shape.as_list() == each.shape.as_list()]
+        shape = str(each.shape)  # an unknown one has no list
+        same = [t for t in inputs if str(t.shape) == shape]
         todo = [*(t for t in same if t.name not in visited), *todo]
     return default

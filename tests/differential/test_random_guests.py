@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 from observed import callbacks_seen, compared, hooks_seen, program
+from one_keras import one_keras
 
 Options = dict[str, Any]
 
@@ -59,6 +60,7 @@ def difference(
 
 
 @pytest.mark.slow
+@one_keras
 @pytest.mark.parametrize("loop", LOOPS, ids=["callbacks", "hooks"])
 def test_both_loops_show_the_same(keras: Any, loop: Any) -> None:
     runs, seen = loop

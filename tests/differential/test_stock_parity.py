@@ -12,6 +12,7 @@ from typing import Any
 import h5py
 import pytest
 from observed import arrays, callbacks_seen, compared, differences, hooks_seen
+from one_keras import one_keras
 
 LONG = {"epochs": 30, "rate": 0.3}
 CSV = "k.callbacks.CSVLogger(str(folder / 'log.csv'))"
@@ -99,12 +100,14 @@ HOOKS = [
 ]
 
 
+@one_keras
 @pytest.mark.parametrize("row", range(len(CALLBACKS)))
 def test_a_callback_does_in_a_session_what_it_does_in_fit(keras: Any, row: int) -> None:
     codes, options = CALLBACKS[row]
     assert compared(callbacks_seen, codes, keras, options) == []
 
 
+@one_keras
 @pytest.mark.parametrize("row", range(len(HOOKS)))
 def test_a_hook_does_in_fit_what_it_does_in_a_session(keras: Any, row: int) -> None:
     assert compared(hooks_seen, HOOKS[row], keras, {}) == []

@@ -3,8 +3,10 @@
 Many short processes would spend most of their time on imports. Each fork is a process
 of its own all the same. If it starts a process with `sys.executable`, that is a fork
 too. A process that must not have TensorFlow yet, such as that of a launcher, is a fork
-of a server that has imported the modules TensorFlow needs, but not TensorFlow itself.
-`python fork_server.py FOLDER` listens in FOLDER until its standard input is closed.
+of a server that has imported the modules TensorFlow needs, but not TensorFlow itself,
+or that has put TensorFlow aside.
+`python fork_server.py FOLDER READY` listens in FOLDER until its standard input is
+closed.
 """
 
 from __future__ import annotations
@@ -26,13 +28,16 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from forked_python import Forked
+from put_aside import put_tensorflow_aside
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
-WITHOUT = "--without-tensorflow"
+# What a process has from its beginning: TensorFlow, the modules that TensorFlow needs,
+# or also TensorFlow and Keras 2, put aside until the process imports them.
+Ready: TypeAlias = Literal["tensorflow", "needs", "keras2_aside"]
 NEEDED = (
     "absl.logging",
     "google.protobuf.text_format",
@@ -50,12 +55,11 @@ class ForkServer:
     have TensorFlow.
     """
 
-    def __init__(self, folder: str, tensorflow: bool = True) -> None:
+    def __init__(self, folder: str, ready: Ready = "tensorflow") -> None:
         self._address = os.path.join(folder, "socket")
         self.python = os.path.join(folder, "python")
-        words = [folder] if tensorflow else [folder, WITHOUT]
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE), *words],
+            [sys.executable, str(HERE), folder, ready],
             # Threads of a matrix library do not survive a fork.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
@@ -113,10 +117,10 @@ class ForkServer:
 
 
 @contextlib.contextmanager
-def fork_server(tensorflow: bool = True) -> Iterator[ForkServer]:
+def fork_server(ready: Ready = "tensorflow") -> Iterator[ForkServer]:
     """A fork server; no process outlives the block."""
     with tempfile.TemporaryDirectory() as folder:
-        server = ForkServer(folder, tensorflow)
+        server = ForkServer(folder, ready)
         try:
             yield server
         finally:
@@ -154,10 +158,12 @@ def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
 
 
 def _import_all() -> None:
+    import pytest  # noqa: F401
     import tensorflow  # noqa: F401
 
     import hookbridge as hb
     from hookbridge.jobs.loops import callable_session  # noqa: F401
+    from hookbridge.jobs.training import job  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.replicate_model_fn)
 
@@ -174,7 +180,7 @@ def _import_what_tensorflow_needs() -> None:
     assert "tensorflow" not in sys.modules
 
 
-# What the server has imported, for its children.
+# What the server has imported, for its children, also if it is put aside.
 _imported: dict[str, Any] = {}
 
 
@@ -251,15 +257,18 @@ def _kill(pid: int) -> None:
 
 def main() -> None:
     """Forks on request, until the standard input is closed."""
-    folder = sys.argv[1]
+    folder, ready = sys.argv[1:]
+    assert ready in get_args(Ready), ready
     sys.path.insert(0, str(ROOT))
     atexit.register(_keep_imported)
     python = _write_python(folder)
-    if WITHOUT in sys.argv:
-        _import_what_tensorflow_needs()
-    else:
+    if ready == "tensorflow":
         _import_all()
         sys.executable = python
+    else:
+        _import_what_tensorflow_needs()
+        if ready == "keras2_aside":
+            _imported.update(put_tensorflow_aside())
     _imported.update(sys.modules)
     # So garbage collections of the children touch, and thus copy, no shared memory.
     gc.collect()

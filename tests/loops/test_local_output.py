@@ -61,13 +61,13 @@ def test_noise_is_in_the_files_alone_and_a_warning_is_said_once(
     assert len(out.splitlines()) == 1 + 2 * (len(SHOWN) + len(NOISE))
 
 
-# One task rewrites a line as a progress bar does, and the other one prints.
+# One task rewrites a line as a progress bar does, and the other one prints. Each waits
+# until the terminal has what comes before: then the test makes a file of that name.
 REWRITES = """
 import os, pathlib, time
 
-def wait_for(name):
-    while not pathlib.Path(name).exists(): time.sleep(0.02)
-    time.sleep(1)
+def until_shown(text):
+    while not pathlib.Path(text).exists(): time.sleep(0.02)
 
 if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
     from hookbridge.jobs.callbacks.progress import Progress
@@ -75,17 +75,15 @@ if "chief" in os.environ["TF_CONFIG"].rpartition("task")[2]:
     progress = Progress()
     for step in range(2):
         progress._print(f"step {step}", "" if progress._rewrites() else "\\n")
-        time.sleep(1)
+        until_shown(f"step {step}")
     os.write(2, b"W0000 logged\\nI0000 00:00:1795.7 1 worker.cc:216] Cancelled\\n")
-    time.sleep(1)
-    pathlib.Path("shown").touch()
-    wait_for("said")
+    until_shown("hello")
     progress._print("step 2", "\\n")
 else:
-    wait_for("shown")
+    until_shown("W0000 logged")
     print("hello")
-    pathlib.Path("said").touch()
 """
+SHOWN_IN_ORDER = ("step 0", "step 1", "W0000 logged", "hello")
 
 
 def test_a_terminal_has_a_live_line_for_a_task_that_rewrites_one(
@@ -104,6 +102,9 @@ def test_a_terminal_has_a_live_line_for_a_task_that_rewrites_one(
     with contextlib.suppress(OSError):  # the last process has closed the terminal
         while read := os.read(launcher, 1 << 16):
             shown += read
+            for text in SHOWN_IN_ORDER:
+                if text.encode() in shown:
+                    (tmp_path / text).touch()
     assert process.wait() == 0
     os.close(launcher)
     text = shown.decode().replace("\r\n", "\n")
@@ -127,14 +128,15 @@ def screen(text: str) -> list[str]:
 
 
 def test_a_pipe_gets_whole_lines(tmp_path: Path) -> None:
+    for text in SHOWN_IN_ORDER:  # each stream has a pipe, so nobody needs to wait
+        (tmp_path / text).touch()
     done = subprocess.run(
-        # Each of its streams has a pipe of its own, so nothing needs a pause.
-        command(REWRITES.replace("time.sleep(1)", "pass")),
+        command(REWRITES),
         env=environment(PYTHONPATH=str(ROOT)),
         cwd=tmp_path,
         capture_output=True,
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "[worker 0] hello\n")
-    told = ("step 0", "step 1", "W0000 logged", "step 2")
-    assert done.stderr.splitlines() == [f"[chief 0] {line}" for line in told]
+    lines = ("step 0", "step 1", "W0000 logged", "step 2")
+    assert done.stderr.splitlines() == [f"[chief 0] {line}" for line in lines]

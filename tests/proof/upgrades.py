@@ -125,7 +125,7 @@ def main() -> int:
     with ExitStack() as stack:
         top = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plain = stack.enter_context(fork_server())
-        launcher = stack.enter_context(fork_server(tensorflow=False))
+        launcher = stack.enter_context(fork_server("needs"))
         pool = stack.enter_context(ThreadPoolExecutor(AT_A_TIME))
         wanted = list(cases())
         run = functools.partial(ends, top=top, plain=plain, launcher=launcher)

@@ -317,6 +317,41 @@ def test_a_mirrored_strategy_over_gpus_that_are_not_there_trains(
             assert session.run(strategy.unwrap(weight)) == (0.5, 0.5)
 
 
+def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
+    for area in table("public-1.15")["contrib"]:
+        module: Any = namespace.root()
+        for part in filter(None, area.split(".")):
+            assert hasattr(module, part), area
+            module = getattr(module, part)
+        assert not hasattr(module, "no_such_name"), area
+        assert getattr(module, "NoSuchName", None) is None, area
+    for name in ("estimator.read_eval_metrics", "lite", "layers.array_ops"):
+        owner, _, last = f"tf.contrib.{name}".rpartition(".")
+        owner = owner.removeprefix("tf.contrib").lstrip(".")
+        module = getattr(namespace.root(), owner) if owner else namespace.root()
+        with pytest.raises(AttributeError, match="Way out: "):
+            getattr(module, last)
+
+
+def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
+    for file, place, names in (
+        ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),
+        ("layers.python.layers.utils", "layers.utils", "collect_named_outputs"),
+        ("layers.python.layers.utils", "layers.utils", "get_variable_collections"),
+        ("losses.python.losses.loss_ops", "losses.loss_ops", "_safe_mean"),
+        ("slim.python.slim.data.parallel_reader", "data.parallel_reader", "get_data"),
+        ("slim.python.slim.learning", "learning", "_wait_for_step"),
+    ):
+        module = importlib.import_module(f"tf_slim.{place}")
+        value: Any = namespace.root()
+        for part in file.split("."):
+            value = getattr(value, part)
+        for name in [each for each in vars(module) if each.startswith(names)]:
+            found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
+            assert found is not None and found.living == f"{module.__name__}.{name}"
+            assert getattr(value, name) is vars(module)[name]
+
+
 def test_names_of_contrib_that_no_area_of_today_has() -> None:
     contrib = namespace.root()
     hooks = [tf.compat.v1.train.StopAtStepHook(1)]

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from launching import launch
+from fork_server import ForkServer
+from launching import launch_fork
 
 from hookbridge.old_programs.run.given_back import (
     lost_arguments,
@@ -23,7 +24,9 @@ _IS_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 _NO_SCALARS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
 
 
-def test_functions_of_numpy_take_what_they_lost_in_every_file(tmp_path: Path) -> None:
+def test_functions_of_numpy_take_what_they_lost_in_every_file(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     """`helper` has no TensorFlow, and a method of the program stays its own."""
     (tmp_path / "helper.py").write_text(
         "import numpy as np\n"
@@ -43,7 +46,7 @@ def test_functions_of_numpy_take_what_they_lost_in_every_file(tmp_path: Path) ->
         "print(np.histogram([1, 2, 3], 2, normed=True)[0].round(2).tolist())\n"
         "print(np.reshape([1], [1, 1]).tolist())\n"
     )
-    done = launch(str(program), cwd=tmp_path)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "(3, True) [1, 2]",
@@ -188,7 +191,9 @@ def test_methods_of_built_in_types_come_back() -> None:
         ask(Own(), "ptp")
 
 
-def test_a_program_finds_them_in_every_file(tmp_path: Path) -> None:
+def test_a_program_finds_them_in_every_file(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     """A file without TensorFlow too; the lines of an error are the program's."""
     (tmp_path / "helper.py").write_text(
         '"""Bytes."""\n'
@@ -212,14 +217,14 @@ def test_a_program_finds_them_in_every_file(tmp_path: Path) -> None:
         "print(helper.is_alive(), helper.settings.rate, helper.coded)\n"
         "helper.fails()\n"
     )
-    done = launch(str(program), cwd=tmp_path, PYTHONWARNINGS="ignore")
+    done = launch_fork(launcher, str(program), cwd=tmp_path, PYTHONWARNINGS="ignore")
     assert done.stdout.splitlines() == ["b'a' rate = 2", "", "False 2 b'YQ==\\n'"]
     assert 'helper.py", line 4, in of' in done.stderr
     assert "AttributeError: 'int' object has no attribute 'tostring'" in done.stderr
     assert "lost_methods" not in done.stderr
 
 
-def test_a_shape_takes_whole_floats(tmp_path: Path) -> None:
+def test_a_shape_takes_whole_floats(tmp_path: Path, launcher: ForkServer) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import numpy as np\nimport tensorflow as tf\n"
@@ -229,20 +234,22 @@ def test_a_shape_takes_whole_floats(tmp_path: Path) -> None:
         "print(tf.matmul(x, w).shape.as_list(), tf.keras.Input([3.0]).shape[1].value)\n"
         "tf.placeholder(tf.float32, [2.5])\n"
     )
-    done = launch(str(program), cwd=tmp_path)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.stdout.splitlines() == ["[None, 4] [4, 2] 3", "[None, 2] 3"]
     assert "TypeError" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.skipif(not _NO_SCALARS, reason="this NumPy takes such arrays for numbers")
-def test_the_way_out_is_told_where_no_value_can_be_given_back(tmp_path: Path) -> None:
+def test_the_way_out_is_told_where_no_value_can_be_given_back(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import numpy as np\nimport tensorflow as tf\n"
         "tf.placeholder(tf.float32)\n"
         "np.zeros(2)[0] = np.array([1.0])\n"
     )
-    done = launch(str(program), cwd=tmp_path)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"hookbridge run: NumPy {np.__version__} takes no array")

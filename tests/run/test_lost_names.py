@@ -7,7 +7,6 @@ import importlib
 import inspect
 import io
 import os
-import subprocess
 import sys
 import types
 import warnings
@@ -16,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launching import launch
+from fork_server import ForkServer
+from launching import launch_fork
 
 from hookbridge.cli import main
 from hookbridge.old_programs.names import lost_in_libraries
@@ -166,11 +166,11 @@ with tf.Session() as session:
 
 
 def test_modules_that_keras_had_as_a_package_of_its_own_come_back(
-    tmp_path: Path,
+    tmp_path: Path, launcher: ForkServer
 ) -> None:
     program = tmp_path / "old.py"
     program.write_text(OF_KERAS_2_2)
-    ended = launch(str(program))
+    ended = launch_fork(launcher, str(program))
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert ended.stdout.splitlines()[-1] == "True (2, 1) Adam"
     program.write_text("from keras.wrappers.scikit_learn import KerasClassifier\n")
@@ -201,7 +201,9 @@ def test_lost_functions_of_numpy_act_as_before() -> None:
     ]
 
 
-def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
+def test_assertions_have_their_old_names_again(
+    tmp_path: Path, bare_launcher: ForkServer
+) -> None:
     """A test of TensorFlow 1, and of what Python called its assertions then."""
     (tmp_path / "old_test.py").write_text(
         "import tensorflow as tf\n\n\n"
@@ -223,10 +225,7 @@ def test_assertions_have_their_old_names_again(tmp_path: Path) -> None:
         "            self.assertEquals(1, 2)\n\n\n"
         "if __name__ == '__main__':\n    tf.test.main()\n"
     )
-    words = [sys.executable, "-m", "hookbridge", "run", "old_test.py"]
-    ended = subprocess.run(
-        words, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    ended = launch_fork(bare_launcher, "old_test.py", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "OK" in ended.stderr
 
@@ -245,7 +244,9 @@ def test_the_pixels_and_the_title_of_a_canvas_come_back() -> None:
     assert said == ["a"]
 
 
-def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
+def test_methods_that_keras_lost_come_back(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     """They call the method of today of the model's own class."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -271,7 +272,7 @@ def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
         "strategy = tf.distribute.get_strategy()\n"
         "print(strategy.experimental_run_v2(lambda a: a + 1, args=(3,)))\n"
     )
-    done = launch(str(program), cwd=tmp_path)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.stdout.splitlines() == [
         "[[1], [1]] [0, 0]",
         "[[3.0, 3.0], [3.0, 3.0]] [[-3.0], [-3.0]]",
@@ -281,7 +282,7 @@ def test_methods_that_keras_lost_come_back(tmp_path: Path) -> None:
 
 
 def test_modules_that_python_lost_are_told_left_out_or_renamed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, launcher: ForkServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "main.py"
     program.write_text(
@@ -290,7 +291,7 @@ def test_modules_that_python_lost_are_told_left_out_or_renamed(
         "print(imp.reload(os).name)\n"
         "tf.placeholder(tf.float32)\n"
     )
-    done = launch(str(program), cwd=tmp_path)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.stdout.split() == [os.name], done.stderr
     assert main(["doctor", str(program)]) == 0
     assert main(["migrate", "rewrite", str(program), f"--to={tmp_path / 'new'}"]) == 0

@@ -7,14 +7,12 @@ function and class, and the names that they had no more of Keras 1.2.2.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import IS_215, ROOT, launch
+from fork_server import ForkServer
+from launching import IS_215, launch_fork
 
 from hookbridge.old_programs.names import keras_arguments, old_keras
 from hookbridge.old_programs.names.resolution import resolve
@@ -68,7 +66,9 @@ OF_NO_USE = {
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def asked(
+    tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer
+) -> dict[str, Any]:
     """What a program gets for each name: whether gone, the public one, and less."""
     folder = tmp_path_factory.mktemp("asked")
     lines = [ASKING]
@@ -78,7 +78,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         lines.append(f"ask({full!r}, one, {place!r}, {RECORD[module][name]})")
     lines.append("print(json.dumps(found))\n")
     (folder / "old.py").write_text("\n".join(lines))
-    done = launch("old.py", cwd=folder)
+    done = launch_fork(launcher, "old.py", cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -133,11 +133,13 @@ def programs() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", programs())
-def test_a_program_runs_and_is_rewritten(name: str, tmp_path: Path) -> None:
+def test_a_program_runs_and_is_rewritten(
+    name: str, tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
+) -> None:
     """It prints what it did on Keras 2.2.4 or 2.3.1."""
     program, _, printed = programs()[name].partition("---\n")
     (tmp_path / "old.py").write_text(program)
-    done = launch("old.py", cwd=tmp_path)
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout == printed
     target = "2.15" if IS_215 else NEWEST
@@ -149,13 +151,7 @@ def test_a_program_runs_and_is_rewritten(name: str, tmp_path: Path) -> None:
         return
     assert "TODO(hookbridge)" not in one.content
     (tmp_path / "new.py").write_text(one.content)
-    plain = subprocess.run(
-        [sys.executable, "new.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    plain = fork_server.run("new.py", folder=tmp_path)
     assert (plain.stdout, plain.returncode) == (printed, 0), plain.stderr[-2000:]
     (again,) = rewrite_files([tmp_path / "new.py"], target=target)
     assert isinstance(again, FileRewrite) and not again.result.changed
@@ -204,10 +200,10 @@ print(issubclass(K.layers.Dense, tf.keras.layers.Layer))
 
 
 @pytest.mark.slow
-def test_tf_keras_has_a_version(tmp_path: Path) -> None:
+def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     """That of Keras 2 has none, of itself."""
     (tmp_path / "old.py").write_text(VERSIONED)
-    done = launch("old.py", cwd=tmp_path)
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
     assert done.stdout.split() == ["2.2.4-tf"] * 3 + ["True"], done.stderr
     assert not diagnose([tmp_path / "old.py"], NEWEST).left
     (done_file,) = rewrite_files([tmp_path / "old.py"])

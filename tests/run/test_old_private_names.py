@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from launching import launch
+from fork_server import ForkServer
+from launching import launch_fork
 
 import hookbridge as hb
 from hookbridge.contrib import private_modules
@@ -75,7 +76,9 @@ def test_a_private_name_of_keras_has_the_answer_of_its_public_name() -> None:
     assert other == LEGACY
 
 
-def test_a_private_name_of_keras_is_the_public_one(tmp_path: Path) -> None:
+def test_a_private_name_of_keras_is_the_public_one(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
     """For a program that imports all of them; those that are public no more are not."""
     lines = ["import tensorflow as tf", "import operator", "tf.placeholder", "all = []"]
     for module, names in OF_KERAS.items():
@@ -93,7 +96,7 @@ def test_a_private_name_of_keras_is_the_public_one(tmp_path: Path) -> None:
         "    if living and not any(one is other for other in living): print(name)",
     ]
     (tmp_path / "old.py").write_text("\n".join(lines) + "\n")
-    done = launch("old.py", cwd=tmp_path)
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert set(done.stdout.split()) == LEGACY
 

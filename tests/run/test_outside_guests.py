@@ -86,8 +86,10 @@ def test_sessions_and_estimators(
             assert place in line and "MonitoredTrainingSession" in line
 
 
-def test_fit(subtests: pytest.Subtests, tmp_path: Path, launcher: ForkServer) -> None:
-    outside, inside = both("new_loop.py", tmp_path, launcher)
+def test_fit(
+    subtests: pytest.Subtests, tmp_path: Path, bare_launcher: ForkServer
+) -> None:
+    outside, inside = both("new_loop.py", tmp_path, bare_launcher)
     for name in ("first", "second"):
         with subtests.test(str(name)):
             seen = of_training(outside, name)

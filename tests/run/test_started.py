@@ -77,12 +77,38 @@ def test_that_command_runs_and_the_other_does_not(
         )
 
 
+@ON_NEWEST
+@pytest.mark.parametrize("packages", [(), ("en",)])
+def test_folders_inside_need_no_init_file(
+    packages: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    launcher: ForkServer,
+) -> None:
+    inside = tmp_path / "en" / "model"
+    inside.mkdir(parents=True)
+    for package in packages:
+        (tmp_path / package / "__init__.py").touch()
+    (inside / "model.py").write_text(MODEL)
+    (inside / "main.py").write_text(f"from en.model import model\n{USE}")
+    (inside / "__main__.py").write_text("print(__spec__.name, __package__)\n")
+    monkeypatch.chdir(tmp_path)
+    found = diagnosis.diagnose([], NEWEST, "en.model.main")
+    assert found.command == "hookbridge run -m en.model.main" and not found.absent
+    done = launch_fork(launcher, "-m", "en.model.main", cwd=tmp_path)
+    assert done.stdout.strip() == "2.0", done.stderr
+    done = launch_fork(launcher, "-m", "en.model", cwd=tmp_path)
+    assert done.stdout.strip() == "en.model.__main__ en.model", done.stderr
+
+
 def test_a_module_of_no_package_is_read_with_m_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "from trainer import model", NO_PACKAGE)
     monkeypatch.chdir(tmp_path)
     by_path = diagnosis.diagnose(["trainer/task.py"], NEWEST)
+    monkeypatch.syspath_prepend("")  # as `python -m hookbridge` does
+    assert diagnosis.diagnose(["trainer/task.py"], NEWEST) == by_path
     assert by_path.absent == ("trainer",)
     assert "give `doctor -m` the name" in " ".join(verdict.as_text(by_path).split())
     by_name = diagnosis.diagnose([], NEWEST, "trainer.task")

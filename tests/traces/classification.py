@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
 
@@ -62,6 +64,11 @@ SAMPLE = (
 IS_NEWEST = installed_tf_version() > LAST_WITH_KERAS2
 
 
-def some(names: Iterable[str]) -> list[str]:
-    """All scenarios beside the newest TensorFlow, those of the sample beside 2.15."""
-    return [name for name in names if IS_NEWEST or name in SAMPLE]
+def with_sample(names: Iterable[str], *more: str) -> list[Any]:
+    """All scenarios, of which `make test` has those of the sample and `more`."""
+    return [
+        pytest.param(
+            name, marks=[] if name in (*SAMPLE, *more) else [pytest.mark.exhaustive]
+        )
+        for name in names
+    ]

@@ -19,8 +19,15 @@ from trace_loop import Trace
 
 pytestmark = pytest.mark.slow
 IN_FIT = [*c.SAME_IN_FIT, *c.DIFFERENT_IN_FIT]
-MANY = len(IN_FIT) if c.IS_NEWEST else 1
-OF_OWN = [*c.SAMPLE, "exception_in_op", *c.DIFFERENT_IN_FIT[:MANY]]
+OF_OWN = ("exception_in_op", *c.DIFFERENT_IN_FIT)
+# `fit` has none of these, so the newest TensorFlow runs all of them.
+ON_LIVE_SESSION = [
+    *(
+        pytest.param(name, marks=[pytest.mark.one_tensorflow] if number % 6 else [])
+        for number, name in enumerate(c.SAME_IN_SESSION)
+    ),
+    *c.DIFFERENT_IN_SESSION,
+]
 
 
 def seen_in(trace: Trace, name: str) -> list[Event]:
@@ -50,7 +57,7 @@ def live_host() -> Any:
     return LiveHost(tf.keras)
 
 
-@pytest.mark.parametrize("name", c.some(SCENARIOS))
+@pytest.mark.parametrize("name", c.with_sample(SCENARIOS))
 def test_in_sessions(subtests: pytest.Subtests, name: str, tmp_path: Path) -> None:
     """Real sessions still do what was recorded; those of callables do the same."""
     callables = CallableHost()
@@ -66,9 +73,7 @@ def test_in_sessions(subtests: pytest.Subtests, name: str, tmp_path: Path) -> No
         assert callables.calls > 0
 
 
-@pytest.mark.parametrize(
-    "name", [*c.SAME_IN_SESSION[:: 1 if c.IS_NEWEST else 6], *c.DIFFERENT_IN_SESSION]
-)
+@pytest.mark.parametrize("name", ON_LIVE_SESSION)
 def test_on_a_live_session(name: str, live_host: Any, tmp_path: Path) -> None:
     check(Trace(live_host, tmp_path), name)
 
@@ -86,7 +91,7 @@ def test_in_fit(keras: Any, name: str, tmp_path: Path) -> None:
     check(FitTrace(keras, tmp_path), name)
 
 
-@pytest.mark.parametrize("name", OF_OWN)
+@pytest.mark.parametrize("name", c.with_sample([*c.SAMPLE, *OF_OWN], *OF_OWN[:2]))
 def test_in_a_loop_of_ones_own(name: str, tmp_path: Path) -> None:
     """It calls hooks as `fit` does, so a sample and one Keras are enough."""
     check(OwnTrace(tf.keras, tmp_path), name)

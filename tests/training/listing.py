@@ -25,7 +25,7 @@ K = tf.keras.backend
 
 def note(**values):
     with open(os.environ["NOTES"], "a") as file:
-        print(json.dumps(values), file=file)
+        print(json.dumps({{**values, "process": os.getpid()}}), file=file)
 
 
 def numbers(logs):
@@ -37,8 +37,8 @@ def rate_of(version):
 
 
 def is_good(all_metrics):
-    # Not before the rate has fallen, however far workers have come by then.
-    is_late = len(all_metrics) > 2 and Rate.version >= 12
+    # Some steps after the rate has fallen, however far workers have come by then.
+    is_late = len(all_metrics) > 2 and Rate.version >= 16
     return is_late and all_metrics[-1]["accuracy"] > 0.3
 
 

@@ -35,6 +35,9 @@ CLUSTERS = [
     "fit with servers",
     pytest.param("session with servers", marks=pytest.mark.one_tensorflow),
 ]
+# Steps that may have read the rate already when a callback sets another one: in `fit`
+# those that are scheduled, at most an epoch, in a session the other process's step.
+IN_FLIGHT = {"fit with servers": 9, "session with servers": 1}
 # A file that sets up the devices of two towers, before another file's model.
 CHOOSES = """
 import sys
@@ -184,11 +187,32 @@ def test_the_listing_runs_as_it_stands(
         assert rates == [0.01] * 12 + [0.001] * 18
     else:
         assert run.results["global_step"] < EPOCHS * 9
-        # A worker that is faster may end its data, and the job, before the chief is
-        # as far as the step from which the rate is lower; and it may make an update
-        # between a step of the chief and what its callback sets.
-        assert set(rates) <= {0.01, 0.001} and rates == sorted(rates, reverse=True)
-        assert rates[0] == 0.01 and (0.001 in rates or max(versions) <= 13)
+        assert set(rates) <= {0.01, 0.001}
+        check_order_of_rates(run.notes, IN_FLIGHT[loop])
+
+
+def check_order_of_rates(notes: list[dict[str, Any]], in_flight: int) -> None:
+    """Checks the rates that the steps of all processes of a cluster have read.
+
+    Each process sets the one rate before its steps, for the version that it sees. So it
+    is high until a process comes to version 12, and low as soon as all have. Between
+    these two, processes that are behind set the high rate again, in any order.
+
+    Args:
+      notes: the notes of all processes, in the order in which they were written.
+      in_flight: how many steps may have read the rate before it was set anew.
+    """
+    early, late, behind = [], [], {n["process"] for n in notes if "version" in n}
+    everyone = set(behind)
+    for note in notes:
+        if note.get("version", 0) >= 12:
+            behind.discard(note["process"])
+        if "rate" in note and behind == everyone:
+            early.append(note["rate"])
+        if "rate" in note and not behind:
+            late.append(note["rate"])
+    assert early.count(0.001) <= in_flight, notes
+    assert late.count(0.01) <= in_flight, notes
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from hookbridge.old_programs.names.installed_names import missing, missing_below
@@ -35,18 +36,15 @@ def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
 
 def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
     """The names among them that nothing uses: the program runs without them."""
-    return frozenset(
-        one.full
-        for one in _of_libraries(module, programs)
-        if programs.is_unused(module, one.bound) and _is_lost(one)
-    )
+    lost = filter(_is_lost, _of_libraries(module, programs))
+    return frozenset(programs.unused_names(module, lost))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
     """The imports of packages that are not installed, and of which nothing is used."""
+    unused = programs.unused_names(module, _of_libraries(module, programs))
     for one in _of_libraries(module, programs):
-        is_unused = programs.is_unused(module, one.bound)
-        if is_unused and is_absent(one.full, module, programs):
+        if one.full in unused and is_absent(one.full, module, programs):
             yield one
 
 
@@ -58,7 +56,19 @@ def is_absent(name: str, module: Module, programs: Programs) -> bool:
     for folder in programs.roots(module):
         if any(os.path.exists(os.path.join(folder, root + end)) for end in ("", ".py")):
             return False
-    return importlib.util.find_spec(root) is None
+    spec = importlib.util.find_spec(root)
+    return spec is None or _is_found_by_chance(spec)
+
+
+def _is_found_by_chance(spec: ModuleSpec) -> bool:
+    """Whether a module is found only since `python -m hookbridge` was started there.
+
+    Python looks in the working directory then. It does not when the program runs.
+    """
+    here = os.path.realpath(os.getcwd())
+    places = [*(spec.submodule_search_locations or ()), spec.origin or ""]
+    is_here = any(os.path.dirname(os.path.realpath(p)) == here for p in places if p)
+    return is_here and here not in map(os.path.realpath, sys.path[1:])
 
 
 def missing_modules(module: Module, programs: Programs) -> Iterator[str]:

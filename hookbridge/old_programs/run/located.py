@@ -7,6 +7,7 @@ import os
 import site
 import sys
 import sysconfig
+import types
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
@@ -106,19 +107,35 @@ def _specs(name: str) -> list[ModuleSpec]:
     """How a module and the packages above it are found; empty if they are not.
 
     Nothing is imported: the packages may need the world that the program has not yet.
+    A folder without `__init__.py` is found through the imported package around it. An
+    empty module takes the place of that package for as long as this function looks.
     """
     result: list[ModuleSpec] = []
     parts = name.split(".")
-    for place in range(1, len(parts) + 1):
-        path = list(result[-1].submodule_search_locations or ()) if result else None
-        whole = ".".join(parts[:place])
-        finders = (f for f in sys.meta_path if hasattr(f, "find_spec"))
-        specs = (finder.find_spec(whole, path) for finder in finders)
-        spec = None if path == [] else next((s for s in specs if s is not None), None)
-        if spec is None:
-            return []
-        result.append(spec)
-    return result
+    empty: list[str] = []
+    try:
+        for end in range(1, len(parts) + 1):
+            whole = ".".join(parts[:end])
+            path = list(result[-1].submodule_search_locations or ()) if result else None
+            spec = None if path == [] else _spec(whole, path)
+            if spec is None:
+                return []
+            result.append(spec)
+            if whole not in sys.modules:
+                sys.modules[whole] = package = types.ModuleType(whole)
+                package.__path__ = spec.submodule_search_locations or []
+                empty.append(whole)
+        return result
+    finally:
+        for whole in empty:
+            del sys.modules[whole]
+
+
+def _spec(whole: str, path: list[str] | None) -> ModuleSpec | None:
+    """What the first finder says that knows a module in some folders."""
+    finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    specs = (finder.find_spec(whole, path) for finder in finders)
+    return next((spec for spec in specs if spec is not None), None)
 
 
 def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:

@@ -139,7 +139,7 @@ sys.exit()
 
 @pytest.mark.parametrize("command", ["python", "hookbridge run"])
 def test_the_end_of_the_process_tells_it(
-    command: str, tmp_path: Path, fork_server: ForkServer, launcher: ForkServer
+    command: str, tmp_path: Path, fork_server: ForkServer, bare_launcher: ForkServer
 ) -> None:
     """The library logs it once; the exit code is that of hookbridge's own command."""
     file = tmp_path / "program.py"
@@ -147,7 +147,7 @@ def test_the_end_of_the_process_tells_it(
     if command == "python":
         done, code = fork_server.run(str(file)), 0
     else:
-        done, code = launcher.run("-m", "hookbridge", "run", str(file)), 1
+        done, code = bare_launcher.run("-m", "hookbridge", "run", str(file)), 1
     lines = ["all done", "thread", "the user's last", "the user's first"]
     assert done.stdout.splitlines() == lines, done.stderr[-2000:]
     assert done.returncode == code, done.stderr[-2000:]

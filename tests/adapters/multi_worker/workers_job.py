@@ -74,7 +74,7 @@ def batches() -> Any:
     return data.repeat().with_options(options)
 
 
-def made(rate: float = 0.0, *layers: Any, **options: Any) -> Any:
+def compiled_model(rate: float = 0.0, *layers: Any, **options: Any) -> Any:
     """A model whose output is its input, as long as the rate is 0."""
     with STRATEGY.scope():
         ones = {"kernel_initializer": "ones", "input_shape": (1,)}
@@ -162,7 +162,7 @@ def at(place: int, task: int, act: Callable[[Any], None]) -> Any:
 @functools.cache
 def still(steps: int) -> Any:
     """A model that learns nothing, for all who want one: a trace takes long."""
-    return made(steps_per_execution=steps)
+    return compiled_model(steps_per_execution=steps)
 
 
 def values() -> None:
@@ -226,7 +226,7 @@ def weights() -> None:
     """Real steps: with hooks in one process only, and without hookbridge."""
     found = []
     for items in ([Watch(fetches="loss:0")] if TASK == 0 else [], None):
-        model = made(0.01)
+        model = compiled_model(0.01)
         if items is None:
             options = {"epochs": EPOCHS, "steps_per_epoch": BATCHES, "verbose": 0}
             model.fit(batches(), **options)
@@ -240,7 +240,7 @@ def restart() -> None:
     """A job that saves, and one that goes on from its checkpoint."""
     folder = str(EVENTS.parent / "saved")
     for steps in (5, 3):
-        model = made(0.01, keras.layers.BatchNormalization)
+        model = compiled_model(0.01, keras.layers.BatchNormalization)
         if os.path.exists(folder):
             hb.checkpoints.restore(model, folder)
         saver, log = v1.train.CheckpointSaverHook(folder, save_steps=1), Log()
@@ -294,7 +294,7 @@ def mirrored() -> None:
     global STRATEGY
     STRATEGY = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     watch = Watch(at(5, 1, stops), fetches="loss:0")
-    fit(made(), watch)
+    fit(compiled_model(), watch)
     note("mirrored", values=watch.values)
 
 
@@ -303,7 +303,7 @@ def killed(task: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     try:
-        fit(made(), [Watch(at(3, task, kill)), Log()])
+        fit(compiled_model(), [Watch(at(3, task, kill)), Log()])
     except tf.errors.OpError as e:
         note("lost", error=type(e).__name__)
         raise
@@ -314,10 +314,10 @@ def refused() -> None:
     agreement.BEGIN_SECS = 1.0
     try:
         if TASK == 0:
-            fit(made(), Watch())
+            fit(compiled_model(), Watch())
         else:
             options = {"epochs": EPOCHS, "steps_per_epoch": BATCHES, "verbose": 0}
-            made().fit(batches(), **options)
+            compiled_model().fit(batches(), **options)
     except hb.errors.RefusedError as e:
         note("refused", error=str(e))
         os._exit(1)  # TensorFlow would wait for the other process, which waits for it

@@ -35,7 +35,9 @@ def started(
 
 
 @contextlib.contextmanager
-def running(folder: Path, server: ForkServer, **environment: str) -> Iterator[Job]:
+def job_in_its_steps(
+    folder: Path, server: ForkServer, **environment: str
+) -> Iterator[Job]:
     """A job in the middle of its steps."""
     with started(folder, server, None, **environment) as it:
         it.wait_for("chief 0", "batch 20")
@@ -57,7 +59,7 @@ def saved(it: Job, folder: Path) -> tuple[int, float]:
 def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with running(tmp_path, fork_server) as it:
+    with job_in_its_steps(tmp_path, fork_server) as it:
         # While one worker stands still, the others make at most `max_lag` more steps.
         it.send("worker 0", signal.SIGSTOP)
         time.sleep(0.5)
@@ -81,7 +83,7 @@ def test_a_killed_worker_is_done_without_and_a_killed_chief_ends_all(
 def test_a_killed_parameter_server_is_a_clear_error(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with running(tmp_path, fork_server) as it:
+    with job_in_its_steps(tmp_path, fork_server) as it:
         killed = it.send("ps 0", signal.SIGKILL)
         codes = it.wait()
         failed = it.of_chief("failed")
@@ -106,7 +108,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
 ) -> None:
     """In the first run, a worker stands still."""
     limits = {"PATIENCE_SECS": "1", "CALL_MS": "3000"}
-    with running(tmp_path, fork_server, **limits) as it:
+    with job_in_its_steps(tmp_path, fork_server, **limits) as it:
         it.send("worker 0", signal.SIGSTOP)
         time.sleep(0.5)  # the chief waits for its step
         it.send("chief 0", signal.SIGTERM)
@@ -140,7 +142,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
 def test_a_chief_without_workers_ends_with_an_error(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    with running(tmp_path, fork_server, LOST_SECS="2", EXIT_SECS="1") as it:
+    with job_in_its_steps(tmp_path, fork_server, LOST_SECS="2", EXIT_SECS="1") as it:
         for worker in ("worker 0", "worker 1"):
             it.send(worker, signal.SIGKILL)
         codes = it.wait()

@@ -30,7 +30,6 @@ from moment_hosts import (
     slots_of,
     weight_in,
 )
-from moment_rows import simulated
 
 import hookbridge as hb
 
@@ -53,14 +52,14 @@ CHOICES = st.tuples(
     st.integers(1, 2 * LENGTH),
     st.booleans(),
 ).map(lambda values: Ending(*values))
-_SLOW = (pytest.mark.slow, pytest.mark.one_tensorflow)
+_WHOLE = (pytest.mark.slow, pytest.mark.exhaustive)
 ROWS = [
-    pytest.param("session", "fed", marks=_SLOW),
     ("session", "variable"),
-    pytest.param("session", "local", marks=_SLOW),
-    pytest.param("estimator", "variable", marks=_SLOW),
     ("fit", "variable"),
-    pytest.param("own_loop", "variable", marks=_SLOW),
+    pytest.param("session", "fed", marks=_WHOLE),
+    pytest.param("session", "local", marks=_WHOLE),
+    pytest.param("estimator", "variable", marks=_WHOLE),
+    pytest.param("own_loop", "variable", marks=_WHOLE),
 ]
 
 
@@ -82,22 +81,6 @@ def test_a_run_that_ended_goes_on(keras: Any, host: str, kind: str) -> None:
         assert left_by(keras, kind, HOSTS[host], [ending, LAST]) == whole
 
     check()
-
-
-@pytest.mark.parametrize("host", ["session", "fit", "own_loop"])
-@pytest.mark.parametrize("how", ["callback", "data"])
-@pytest.mark.parametrize("save_steps", [1, 100])
-def test_a_run_that_ended_its_epoch_begins_the_next_one(
-    keras: Any, host: str, how: str, save_steps: int
-) -> None:
-    """A callback's stop and the end of the data end the epoch; nobody does it again."""
-    ending = Ending(how, LENGTH + 2, save_steps)
-    left = left_by(keras, "variable", HOSTS[host], [ending, LAST])
-    assert left.begins == list(range(EPOCHS))
-    assert left.ends == EPOCHS
-    rate, weight = simulated([LENGTH, 2, *[LENGTH] * (EPOCHS - 2)], host == "session")
-    assert left.rate == pytest.approx(rate)
-    assert left.weight == pytest.approx(weight)
 
 
 @pytest.mark.parametrize("host", ["session", "fit", "own_loop"])

@@ -61,24 +61,23 @@ def check(kind: str, end: str, folder: Path, server: ForkServer) -> None:
 
 
 @beside_others(
-    f"last={WITHIN}",
     f"sigterm={WITHIN}",
-    f"data={WITHIN}",
     f"worker 1: data={WITHIN}",
-    f"hook={WITHIN}",
-    UNDISTURBED,
+    exhaustive=(f"last={WITHIN}", f"data={WITHIN}", f"hook={WITHIN}", UNDISTURBED),
 )
 def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) -> None:
     check("sync", end, tmp_path, fork_server)
 
 
 @beside_others(
-    f"last={WITHIN}",
-    f"sigterm={WITHIN}",
-    f"data={WITHIN // 2}",
     f"callback={WITHIN}",
-    f"epochs={AT_END // LENGTH}",
-    UNDISTURBED,
+    f"data={WITHIN // 2}",
+    exhaustive=(
+        f"epochs={AT_END // LENGTH}",
+        f"sigterm={WITHIN}",
+        f"last={WITHIN}",
+        UNDISTURBED,
+    ),
 )
 def test_asynchronous_workers(
     end: str, tmp_path: Path, fork_server: ForkServer
@@ -88,11 +87,13 @@ def test_asynchronous_workers(
 
 @beside_others(
     f"sigterm={WITHIN}",
-    f"last={WITHIN}",
-    f"last={AT_END}",
     f"data={LENGTH + 1}",
-    f"callback={WITHIN}",
-    UNDISTURBED,
+    exhaustive=(
+        f"last={WITHIN}",
+        f"last={AT_END}",
+        f"callback={WITHIN}",
+        UNDISTURBED,
+    ),
 )
 def test_fit_with_parameter_servers(
     end: str, tmp_path: Path, fork_server: ForkServer
@@ -101,11 +102,13 @@ def test_fit_with_parameter_servers(
 
 
 @beside_others(
-    f"last={WITHIN}",
-    f"data={WITHIN // 2}",
     f"hook={WITHIN}",
-    f"epochs={AT_END // LENGTH}",
-    UNDISTURBED,
+    exhaustive=(
+        f"last={WITHIN}",
+        f"data={WITHIN // 2}",
+        f"epochs={AT_END // LENGTH}",
+        UNDISTURBED,
+    ),
 )
 def test_fit_in_several_processes(
     end: str, tmp_path: Path, fork_server: ForkServer

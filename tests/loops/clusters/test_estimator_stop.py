@@ -39,7 +39,7 @@ TOLD = {
 }
 
 
-def told(it: Job, task: str) -> dict[str, set[str]]:
+def events_of_roles(it: Job, task: str) -> dict[str, set[str]]:
     """Event -> the roles whose callbacks got it in a process."""
     found: dict[str, set[str]] = {}
     for noted in it.events(task, "role"):
@@ -92,7 +92,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]
         assert saved == graph["names"] == names
-        assert {task: told(it, task) for task in TASKS} == TOLD
+        assert {task: events_of_roles(it, task) for task in TASKS} == TOLD
         for task in TASKS:
             assert "Traceback" not in it.log(task), it.log(task)
 

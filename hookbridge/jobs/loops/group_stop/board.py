@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground import collected, exit_codes
 from hookbridge.ground.protocols import Graph
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import limit_close, own_device
@@ -40,7 +40,7 @@ def token_ops(graph: Graph) -> list[Any]:
         if op.type == "FIFOQueueV2" and op.get_attr("shared_name") == SYNC_TOKENS:
             (dtype,) = op.get_attr("component_types")
             with tf.device(op.device), tf.control_dependencies(None):
-                step = tf.cast(tf.compat.v1.train.get_global_step(graph), dtype)
+                step = tf.cast(collected.global_step(graph), dtype)
                 enqueue = _raw.QueueEnqueueV2(handle=op.outputs[0], components=[step])
             ops.append(enqueue)
     return ops

@@ -47,6 +47,8 @@ class NeededImports:
         self.first: list[str] = []  # lines that stand before every other import
         # A call that stands after the import of TensorFlow, and before own modules.
         self.switch = ""
+        # Whether `tensorflow` will be that of v1 in this module.
+        self.is_v1 = False
         self._own = own
         self._target = target
 
@@ -74,20 +76,30 @@ class NeededImports:
         root, dot, rest = living.partition(".")
         if hasattr(builtins, root):
             return living
+        if root == "tf" and self.is_v1:
+            return self._of_v1(self.here(root, line), living)
         return f"{self.here(root, line)}{dot}{rest}"
 
     def _by_v1(self, living: str, line: int) -> str:
         """A name outside of v1 by an import of v1; empty without one."""
-        root, _, rest = living.partition(".")
+        root = living.partition(".")[0]
         for name, value in self._usable(line):
             if root == "tf" and canonical(value) == "tf.compat.v1":
-                is_there = rest.startswith("compat.") or self._target.has_v1(living)
-                return f"{name}.{'' if is_there else 'compat.v2.'}{rest}"
+                return self._of_v1(name, living)
         return ""
+
+    def _of_v1(self, v1: str, living: str) -> str:
+        """A name of TensorFlow by the name that `tensorflow.compat.v1` has here."""
+        rest = living.partition(".")[2].removeprefix("compat.v1.")
+        is_there = rest.startswith("compat.") or self._target.has_v1(living)
+        is_there |= living.startswith("tf.compat.v1.")
+        return f"{v1}.{'' if is_there else 'compat.v2.'}{rest}"
 
     def here(self, root: str, line: int = _LAST) -> str:
         """The top-level name of a module; the module is imported if it is not yet."""
         module, name = _USUAL.get(root, (root, root))
+        if root == "tf" and self.is_v1:
+            module = "tensorflow.compat.v1"
         for bound, value in (*self._wanted.items(), *self._usable(line)):
             if value == module:
                 return bound
@@ -210,8 +222,9 @@ def _early(
 ) -> int:
     """The number of the statement after a line that stands before all packages."""
     known = sys.stdlib_module_names
+    wanted = ast.dump(parsed(line).body[0])
     for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
-        if ast.unparse(statement) == line:
+        if ast.dump(statement) == wanted:
             return number
         if any(one.full.partition(".")[0] not in known for one in held):
             return 0
@@ -233,12 +246,15 @@ def _with_lines(
     """The text with lines before statements, by their numbers."""
     rows = split_lines(text)
     newline = "\r\n" if "\r\n" in text else "\n"
-    if rows and not rows[-1].endswith("\n"):
-        rows[-1] += newline
     first = [n for s in body[:1] for n in (s, *getattr(s, "decorator_list", []))]
     top = min((node.lineno - 1 for node in first), default=len(rows))
     # Of two lines for one place the earlier one is put in front of the later one.
     for number, line in sorted(lines, key=lambda pair: pair[0])[::-1]:
         row = (body[number - 1].end_lineno or 0) if number else top
-        rows.insert(row, f"{line}{newline}")
+        if row == len(rows) and rows and not rows[-1].endswith("\n"):
+            rows[-1] += newline
+            line = line.rstrip()
+            rows.append(line)
+        else:
+            rows.insert(row, f"{line}{newline}")
     return "".join(rows)

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.steps import StepGraph
-from hookbridge.ground import patching
+from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
@@ -35,7 +35,7 @@ class TrainingGraphs:
         """Whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
-            steps = StepGraph(graph, v1.train.get_global_step(graph))
+            steps = StepGraph(graph, collected.global_step(graph))
             self._steps[graph] = graph.version, steps
         try:
             return steps.trains and steps.step_of(fetches) is not None

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.session_graph.steps import StepGraph
-from hookbridge.ground import patching
+from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph
 from hookbridge.old_programs.run.joining import plain_steps, servers
 from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -43,7 +43,7 @@ def kind_of_sessions() -> Any:
 
 def trains(graph: Graph) -> bool:
     """Whether a run on a graph can be a training step."""
-    return StepGraph(graph, tf.compat.v1.train.get_global_step(graph)).trains
+    return StepGraph(graph, collected.global_step(graph)).trains
 
 
 def _inside(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:
