@@ -121,9 +121,13 @@ class StepFunction:
     ) -> TappedFunction:
         """Keras's function, whose step returns the tensors of `keys` too."""
         tap = StepTap(
-            self._source, sorted(keys), self.names, names_to_try, self._counter
+            self._source,
+            sorted(keys),
+            self.names,
+            names_to_try,
+            counter=self._counter,
+            optimizer=self._optimizer,
         )
-        tap.optimizer = self._optimizer
         function = self._source.function_with(tap, for_model=for_model)
         return TappedFunction(self._model, function, tap)
 

@@ -43,6 +43,8 @@ class StepTap:
       names_to_try: names that hooks are likely to ask for; the first trace finds
         their keys.
       counter: a variable that each call raises by one.
+      optimizer: what the step trains with; None for what the model has when it is
+        traced.
     """
 
     def __init__(
@@ -52,14 +54,14 @@ class StepTap:
         names: StepNames,
         names_to_try: Iterable[str] = (),
         counter: tf.Variable | None = None,
+        optimizer: Any = None,
     ) -> None:
         self._source = source
         self._keys = tuple(keys)
         self._names = names
         self._names_to_try = tuple(names_to_try)
         self._counter = counter
-        # What the step trains with; None for what the model has when it is traced.
-        self.optimizer: Any = None
+        self._optimizer = optimizer
         self.found_keys: tuple[str, ...] = ()
         self._spies = Spies(source.model, self._keys)
         self._first_replica: dict[str, Any] = {}
@@ -89,7 +91,7 @@ class StepTap:
 
         A callback may have set another one without having the step made anew.
         """
-        model, optimizer = self._source.model, self.optimizer
+        model, optimizer = self._source.model, self._optimizer
         is_set = optimizer is None or self._names.is_eager
         if is_set or optimizer_of(model) is optimizer:
             return contextlib.nullcontext()

@@ -119,6 +119,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         names.other_rate_names = [
             f"{name}:0" for name in self._variables.names_of(other_rates)
         ]
+        if self.saver is not None:
+            self.saver.renew(self)
         if learning_rate is not None and self._rate is not None:
             self._variables.set_hidden(self._rate, _hidden(learning_rate))
         elif learning_rate is not None and names.find("learning_rate") is None:

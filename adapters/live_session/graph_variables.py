@@ -258,19 +258,27 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._scope = graph.unique_name("save")
-        self._has_ops = False
         super().__init__(
             saver_def=v1.train.SaverDef(
-                filename_tensor_name=f"{self._scope}/Const:0",
-                save_tensor_name=f"{self._scope}/Identity:0",
-                restore_op_name=f"{self._scope}/restore_all",
+                filename_tensor_name="save/Const:0",
+                save_tensor_name="save/Identity:0",
+                restore_op_name="save/restore_all",
                 max_to_keep=5,
                 sharded=True,
                 keep_checkpoint_every_n_hours=10000,
                 version=v1.train.SaverDef.V2,
             )
         )
+        self.renew(graph)
+
+    def renew(self, graph: Graph) -> None:
+        """Names ops that are not made yet: those of the variables at that time."""
+        self._scope = graph.unique_name("save")
+        self._has_ops = False
+        names = self.saver_def
+        names.filename_tensor_name = f"{self._scope}/Const:0"
+        names.save_tensor_name = f"{self._scope}/Identity:0"
+        names.restore_op_name = f"{self._scope}/restore_all"
 
     def export_meta_graph(self, *args: object, **kwargs: object) -> Any:
         """See `Saver.export_meta_graph`; the graph is exported as it is now."""
