@@ -101,6 +101,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             backups=self._backups,
             loop=self._loop_document,
         )
+        if self._calls_hook:
+            StateFiles().remove_unfinished(self._folder)
         self._rescue = weakref.finalize(everyone, self._saves.rescue)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
@@ -262,6 +264,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         return os.path.abspath(str(self._hook._checkpoint_dir))
 
     @property
+    def _calls_hook(self) -> bool:
+        """Whether this process calls the hook, and so writes its checkpoints."""
+        return any(each is self._hook for each in self._run.hooks)
+
+    @property
     def _is_over(self) -> bool:
         """Whether a `fit` has ended, and what runs is an evaluation after it."""
         return self._rescue is not None and not self._rescue.alive
@@ -291,8 +298,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def _save_now(self) -> None:
         """Saves what the hook would save in its `end`."""
         hook, host = self._hook, self._run.host
-        if not any(each is hook for each in self._run.hooks):
-            return  # this process does not call it
+        if not self._calls_hook:
+            return
         session = host.session_part.current
         with host.graph_part.calling_hooks():
             step = int(session.run(tf.compat.v1.train.get_global_step()))

@@ -52,9 +52,10 @@ class StateKeeper:
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        elif checkpoint_dir is not None:
-            rewriting.undo(checkpoint_dir)
         self._files = StateFiles(task)
+        if not task and checkpoint_dir is not None:
+            rewriting.undo(checkpoint_dir)
+            self._files.remove_unfinished(checkpoint_dir)
         self._states: list[KeptState] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.

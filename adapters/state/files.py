@@ -9,9 +9,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.state import document, epochs, storage
+from hookbridge.adapters.state import document, epochs, rewriting, storage
 from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.parts import Part, Saved
+from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.ground.tf_config import task_of
 
 
@@ -51,6 +52,15 @@ class StateFiles:
         loops = [loop for _, loop in states if loop is not None]
         state = Document(step, entries, loops, in_step)
         return document.writer(prefix, self._name, state)
+
+    def remove_unfinished(self, folder: str) -> None:
+        """Removes what killed processes have left of checkpoints that are not there.
+
+        See `storage.remove_unfinished`.
+        """
+        wait_for_writes(os.path.join(folder, "checkpoint"))
+        storage.remove_unfinished(folder, self._name)
+        rewriting.remove_unfinished(folder)
 
     def path_of(self, prefix: str) -> str:
         """Where the state of a checkpoint is."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from hookbridge.adapters.session_graph import (
     estimator_stack,
@@ -20,6 +21,10 @@ from hookbridge.adapters.session_graph import (
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.ground import collected
 from hookbridge.reference import graph_gradients, graph_states
+from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
+from hookbridge.reference.measures import finite
+from hookbridge.reference.recording_files import CHANGES_GRADIENTS, Recording
+from hookbridge.reference.variations import VARIATIONS
 
 v1 = tf.compat.v1
 
@@ -74,6 +79,7 @@ class GraphStep:
             "host": "session",
             "seeds": {"graph": self._graph.seed},
             "optimizer": [_optimizer(rate) for rate in rates],
+            CHANGES_GRADIENTS: any(map(_changes_gradients, self._fetches.values())),
         }
 
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
@@ -135,6 +141,26 @@ class GraphStep:
         }
         return fetches
 
+    def variations(self, folder: str) -> dict[str, Any]:
+        """What the first step would give with known mistakes of porting.
+
+        It helps to name a cause. What cannot be computed is left out.
+        """
+        recording = Recording(folder)
+        fetches = next(iter(self._fetches.values()), {})
+        if not recording.steps or "loss" not in fetches:
+            return {}
+        first = recording.steps[0]
+        kinds = ("weight", "state", "other")
+        names = recording.shapes(*kinds)
+        weights = {n: v for n, v in recording.initial.items() if n in names}
+        try:
+            copy = GraphCopy(self._graph, fetches, first.arrays("batch"), weights)
+            return {VARIATIONS: list(recorded_variations(copy, finite(first.loss)))}
+        except (tf.errors.OpError, ValueError, TypeError, KeyError) as e:
+            logging.info("hb.recorder: the graph was not tried with mistakes: %s", e)
+            return {}
+
     def random_ops(self, fetches: Mapping[str, Any]) -> list[str]:
         """The ops that draw random numbers in what computes a loss."""
         ops = graph_ops.ancestors([fetches["loss"].op] if "loss" in fetches else [])
@@ -174,6 +200,13 @@ def _fetchable(gradients: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """The gradients of which a session can fetch each part."""
     values = {n: list(map(graph_ops.fetchable, p)) for n, p in gradients.items()}
     return {n: p for n, p in values.items() if all(part is not None for part in p)}
+
+
+def _changes_gradients(fetches: Mapping[str, Any]) -> bool:
+    """Whether a step clips or scales a gradient before it applies it."""
+    applied, computed = fetches["applied"], fetches["gradients"]
+    names = applied.keys() & computed.keys()
+    return any(applied[n][0].name != computed[n][0].name for n in names)
 
 
 def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:

@@ -23,6 +23,8 @@ from hookbridge.ground.arguments import path
 
 HEADER, STEPS_FILE, ARRAYS = "recording.json", "steps.jsonl", "arrays"
 FORMAT = 1
+# Of a recording's facts: whether gradients are clipped, or changed in another way.
+CHANGES_GRADIENTS = "changes_gradients"
 Arrays = Mapping[str, Any]
 
 

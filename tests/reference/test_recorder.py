@@ -81,7 +81,7 @@ def test_files_of_a_session(tmp_path: Path) -> None:
     raw = first["gradients/lstm/kernel"]
     assert float(np.linalg.norm(raw)) > norms[1]
     whole = [n for n in range(1, 21) if _has_variables(tmp_path, n)]
-    assert whole == [1, 8, 16, 20]
+    assert whole == [1, 2, 3, 4, 5, 8, 16, 20]
     restored = tf.train.load_checkpoint(str(tmp_path / "checkpoint"))
     assert same(
         [restored.get_tensor("out/kernel")], [ported.initial("lstm")["out/kernel"]]
@@ -103,7 +103,9 @@ def test_the_first_and_the_last_step_have_whole_variables(
         if fails and batch == 4:
             raise ZeroDivisionError
 
-    guests = [hb.recorder(tmp_path), callback_of(keras, on_train_batch_end=fail)]
+    # So few are allowed that the first five steps are not small.
+    recorder = hb.recorder(tmp_path, max_megabytes=0.005)
+    guests = [recorder, callback_of(keras, on_train_batch_end=fail)]
     model = keras.Sequential([keras.Input([4]), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     with pytest.raises(ZeroDivisionError) if fails else nullcontext():
@@ -177,6 +179,51 @@ def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
     assert result.is_same, str(result)
     trained(tmp_path / "other", (replay.dataset(),), 3)
     assert compare(tmp_path / "old", tmp_path / "other").layer == "initial weights"
+
+
+def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
+    """`{recorded: port}` in `match`, `restore` and `compare`; the error shows it."""
+    ported.train_in_session("mlp", tmp_path / "run")
+    replay = hb.replay(tmp_path / "run")
+    text = str(replay)
+    assert f"{ported.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
+    assert "batch: x [16, 6] float32, y [16] int32" in text
+
+    def model(name: str) -> Any:
+        layers = [keras.layers.Dense(6, name=name), keras.layers.Dense(3, name="end")]
+        return keras.Sequential([keras.Input([6]), *layers])
+
+    names = {"hidden/kernel": "fc/kernel", "out/kernel": "end/kernel"}
+    names |= {"hidden/bias": "fc/bias", "out/bias": "end/bias"}
+    for given in (names, None):
+        port = model("fc")
+        replay.restore(port, names=given)
+        wanted = [replay.weights[name] for name in ("hidden/kernel", "hidden/bias")]
+        assert same(port.layers[0].get_weights(), wanted)
+    turned = {port: recorded for recorded, port in names.items()}
+    with pytest.raises(errors.InvalidArgumentError, match="turned around") as caught:
+        replay.restore(model("fc"), names=turned)
+    assert '{"hidden/kernel": "fc/kernel"}' in str(caught.value)
+    other = keras.Sequential([keras.Input([5]), keras.layers.Dense(3, name="out")])
+    with pytest.raises(errors.CheckpointMismatchError, match="names="):
+        replay.restore(other)
+
+
+def test_what_was_never_reached_is_said(tmp_path: Path) -> None:
+    for limit in (1e-3, 1e3):
+        with tf.Graph().as_default():
+            w = v1.get_variable("w", initializer=[1.0, 2.0])
+            optimizer = v1.train.GradientDescentOptimizer(0.1)
+            pairs = optimizer.compute_gradients(tf.reduce_sum(w**2), [w])
+            clipped, _ = tf.clip_by_global_norm([g for g, _ in pairs], limit)
+            step = v1.train.get_or_create_global_step()
+            train_op = optimizer.apply_gradients([(clipped[0], w)], step)
+            hooks = [hb.recorder(tmp_path / str(limit))]
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                session.run(train_op)
+        notes = compare(tmp_path / str(limit), tmp_path / str(limit)).notes
+        said = any(note.startswith("clipping was not exercised") for note in notes)
+        assert said == (limit == 1e3)
 
 
 def test_own_loop(keras: Any, tmp_path: Path) -> None:

@@ -333,6 +333,26 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
             getattr(module, last)
 
 
+def test_heads_of_estimator_have_the_losses_of_1_15() -> None:
+    heads = namespace.root().estimator
+    logits = [[0.5], [-1.0]]
+    for head, values, labels, wanted in (  # the losses are those of 1.15.5
+        (heads.binary_classification_head(), logits, [[1], [0]], 0.39366934),
+        (
+            heads.multi_class_head(3),
+            [[0.5, 1.0, 2.0], [-1.0, 0.0, 0.0]],
+            [[1], [2]],
+            1.16318178,
+        ),
+        (heads.regression_head(), logits, [[1.0], [0.0]], 0.625),
+        (heads.poisson_regression_head(), logits, [[1.0], [2.0]], 2.08420348),
+        (heads.logistic_regression_head(), logits, [[1.0], [0.3]], 0.54366934),
+    ):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            found = head.create_loss({}, "eval", tf.constant(values), labels)
+            assert session.run(found.training_loss) == pytest.approx(wanted)
+
+
 def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
     for file, place, names in (
         ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),

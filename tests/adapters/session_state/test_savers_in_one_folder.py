@@ -82,7 +82,7 @@ def in_own_loop(keras: Any, guests: list[Any]) -> None:
             loop.step(step)
 
 
-def in_session(keras: Any, guests: list[Any]) -> None:
+def in_session(keras: Any, guests: list[Any], folder: Path | None = None) -> None:
     with tf.Graph().as_default():
         weight = v1.get_variable("out/kernel", initializer=np.zeros([1, 1], "float32"))
         step = v1.train.get_or_create_global_step()
@@ -90,7 +90,9 @@ def in_session(keras: Any, guests: list[Any]) -> None:
         train_op = v1.train.GradientDescentOptimizer(1.0).minimize(loss, step)
         hooks = hb.as_hooks(guests, steps_per_epoch=LENGTH, logs={"loss": loss})
         with v1.train.MonitoredTrainingSession(
-            hooks=hooks, log_step_count_steps=None
+            hooks=hooks,
+            checkpoint_dir=str(folder or "") or None,
+            log_step_count_steps=None,
         ) as session:
             while not session.should_stop():
                 session.run(train_op)
@@ -209,3 +211,46 @@ def test_of_one_step_the_backup_with_all_events_wins(
     wins = choose_newest(checkpoint, 12, [backup], files) is not None
     assert wins is backup.exists is in_step
     assert len(said("lacks the end of that step")) == in_step
+
+
+LEFT = (
+    "model.ckpt-5.hookbridge.json",
+    "model.ckpt-5.hookbridge-0123456789abcdef.npz",
+    "model.ckpt-1.hookbridge.json.part",
+    "model.ckpt-1.hookbridge-kept.part/file",
+)
+KEPT = (
+    "model.ckpt-1.index",
+    "model.ckpt-1.hookbridge.json",
+    "model.ckpt-2.hookbridge.json",
+    "model.ckpt-2",  # of the older format
+    "model.ckpt-5.hookbridge.worker-0.json",  # another process removes its own
+    "model.ckpt-5.other.json",
+)
+
+
+@pytest.mark.parametrize("train", [in_session, in_fit])
+def test_states_of_checkpoints_that_were_never_finished(
+    keras: Any, train: Train, tmp_path: Path
+) -> None:
+    for name in (*LEFT, *KEPT):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    saver = AT_ONCE(str(tmp_path), save_steps=100)
+
+    class Looking(v1.train.SessionRunHook):  # type: ignore[misc]
+        seen: set[str] | None = None
+
+        def begin(self) -> None:
+            self.seen = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")}
+
+    looking = Looking()
+    stop = v1.train.StopAtStepHook(last_step=1)
+    guests = [counter(keras), saver, looking, stop]
+    if train is in_session:
+        in_session(keras, guests, tmp_path)
+    else:
+        train(keras, guests)
+    assert looking.seen is not None
+    assert not looking.seen.intersection(LEFT)
+    assert looking.seen.issuperset(KEPT)

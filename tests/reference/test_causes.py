@@ -1,0 +1,92 @@
+"""Causes by evidence: planted mistakes in ports of four programs are named first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import real_programs
+from planted_mistakes import MISTAKES, Mistake
+from port_frameworks import FRAMEWORKS, InKeras, framework
+from real_ports import RIGHT, train
+
+import hookbridge as hb
+
+ONE_KERAS = True
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The four programs, recorded once."""
+    found = {}
+    for name in RIGHT:
+        found[name] = tmp_path_factory.mktemp("reference") / name
+        real_programs.record(name, found[name])
+    return found
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("program", RIGHT)
+def test_right_port(
+    program: str, name: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    train(RIGHT[program], references[program], tmp_path / "port", framework(name))
+    result = hb.compare(references[program], tmp_path / "port")
+    assert result.is_same, str(result)
+
+
+@pytest.mark.parametrize("program", ["autoencoder", "lstm", "normalized"])
+def test_right_port_to_the_optimizers_of_keras(
+    keras: Any, program: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """Adam with its own epsilon."""
+    train(RIGHT[program], references[program], tmp_path / "port", InKeras(keras))
+    result = hb.compare(references[program], tmp_path / "port")
+    assert result.is_same, str(result)
+    told = "the same but for where Adam adds epsilon"
+    assert (told in str(result)) == (RIGHT[program].optimizer == "adam")
+
+
+def test_momentum_of_keras(
+    keras: Any, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """It keeps the rate of each step: no port with a schedule is right."""
+    train(RIGHT["policy"], references["policy"], tmp_path / "port", InKeras(keras))
+    result = hb.compare(references["policy"], tmp_path / "port")
+    assert [c.name for c in result.causes][:1] == ["rate in momentum"], str(result)
+
+
+# One of each family; `make test-all` has all.
+SAMPLE = {
+    "untied weights",
+    "padding of stride 2",
+    "L2 of one left out",
+    "weight decay for L2",
+    "clipped each by its norm",
+    "sum, with the same L2",
+    "mask of lengths",
+    "unbiased variance",
+}
+CASES = [
+    pytest.param(
+        mistake,
+        id=f"{mistake.program}: {mistake.text}",
+        marks=() if mistake.text in SAMPLE else pytest.mark.exhaustive,
+    )
+    for mistake in MISTAKES
+]
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("mistake", CASES)
+def test_planted_mistake(
+    mistake: Mistake, name: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """It is the cause that is named first."""
+    port = replace(RIGHT[mistake.program], **mistake.fields)
+    train(port, references[mistake.program], tmp_path / "port", framework(name))
+    result = hb.compare(references[mistake.program], tmp_path / "port")
+    assert not result.is_same, str(result)
+    assert [c.name for c in result.causes][:1] == [mistake.cause], str(result)
