@@ -115,13 +115,11 @@ class Replay:
             torch_modules.assign(model, {o: self.weights[name] for name, o in pairs})
             return matching
         from hookbridge import checkpoints
-        from hookbridge.adapters.live_session import live_variables
+        from hookbridge.adapters.keras_model import variables
 
-        every = live_variables.model_variables(model)
+        every = variables.model_variables(model)
         shapes = {
-            v.name: live_variables.components(v.eager)[0].shape
-            for v in every
-            if v.is_weight
+            v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
         matching = self._matched(shapes, names, must_restore_weights)
         entries = {other: name for name, other in matching.pairs.items()}
