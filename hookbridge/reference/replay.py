@@ -107,13 +107,11 @@ class Replay:
             `must_restore_weights` is set. Nothing is changed then.
         """
         from hookbridge import checkpoints
-        from hookbridge.adapters.live_session import live_variables
+        from hookbridge.adapters.keras_model import variables
 
-        every = live_variables.model_variables(model)
+        every = variables.model_variables(model)
         shapes = {
-            v.name: live_variables.components(v.eager)[0].shape
-            for v in every
-            if v.is_weight
+            v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
         matching = self.match(shapes, names)
         if matching.unmatched_port and must_restore_weights:
