@@ -30,7 +30,6 @@ from hookbridge.adapters.hooked_loop.monitored import (
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
-
 _numbers = itertools.count()
 
 
