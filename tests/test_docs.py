@@ -207,9 +207,3 @@ def test_each_name_in_a_walk_is_in_a_file_of_the_walk(
         words = set(re.findall(r"\w+", sources))
         with subtests.test(title):
             assert set(re.findall(r"`([A-Za-z_]\w*)`", text)) <= words
-
-
-def test_ci_runs_the_whole_readme() -> None:
-    # CI runs `make test` and `make release`; the latter runs the README's commands.
-    assert "make test\nmake release\n" in (ROOT / ".ci" / "run").read_text("utf-8")
-    assert (ROOT / "Makefile").read_text("utf-8").count(".ci/try_wheel.sh") == 2
