@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hookbridge.adapters import callback_to_hook, hook_to_callback
 from hookbridge.adapters.guests import kinds, roles, skipped, watchers, written
+from hookbridge.adapters.guests.bare import BareCallback, is_bare
 from hookbridge.adapters.guests.foreign import ForeignCallback
 from hookbridge.adapters.guests.guest_record import (
     Guest,
@@ -230,4 +231,6 @@ def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
         return hook_to_callback.HookToCallback(guest, max_lag=max_lag)
     if is_deferred and ps.is_batch_level(guest):
         return ps.DeferredCallback(guest, max_lag=max_lag)
+    if is_bare(guest):
+        return BareCallback(guest)
     return ForeignCallback(guest) if guest.is_foreign else guest.item

@@ -10,7 +10,8 @@ from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.graph_fit.function_step_maker import graph_host
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.guests import any_flavour, watchers
-from hookbridge.adapters.guests.guest_record import Guest, Wrapper, expected
+from hookbridge.adapters.guests.copies import CopiedWrapper
+from hookbridge.adapters.guests.guest_record import Guest, expected
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
@@ -27,7 +28,7 @@ from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Hook, KerasModel, Logs
 
 
-class HookToCallback(Wrapper, any_flavour.AnyFlavour):
+class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     """Runs an unmodified `SessionRunHook` in `fit`, `evaluate` and `predict`.
 
     All hooks of one `fit` share one live graph and one live session and are
@@ -74,6 +75,10 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
         saves = self.record.saves_checkpoints
         self._states = FitStates(self.hook) if saves else None
 
+    def copy_options(self) -> dict[str, Any]:
+        """See `CopiedWrapper`."""
+        return {"max_lag": self.max_lag}
+
     def set_model(self, model: KerasModel | None) -> None:
         """Called by Keras before it makes its step function."""
         super().set_model(model)
@@ -103,6 +108,15 @@ class HookToCallback(Wrapper, any_flavour.AnyFlavour):
                 f"`{model.name}`, and a callback has started another one with it: "
                 "a hook has one session at a time. Give the inner loop a hook of its "
                 "own.",
+                see="live session",
+            )
+        if HookedRun.is_elsewhere(model):
+            raise errors.RefusedError(
+                f"`{self.record.name}` was given to a loop of the model `{model.name}` "
+                "in a thread, and another thread is in a loop of the model with hooks: "
+                "hooks get one session at a time. Start this loop in a callback of the "
+                "other one, without a thread, or use a copy of the model "
+                "(`clone_model`).",
                 see="live session",
             )
         make_host = self._host_of(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
-from hookbridge.checkpoints.background_saves import wait_for_writes
+from hookbridge.adapters.state.write_order import wait_for_writes
 
 v1: Any = tf.compat.v1
 MAKES = (v1.train.CheckpointSaverHook, hb.checkpoints.BackgroundSaverHook)
@@ -36,7 +37,12 @@ def variables(options: dict[str, Any]) -> None:
     v1.get_variable("quantized", initializer=quantized, use_resource=False)
 
 
-def train(hooks: list[Any], last_step: int = 7, fails_at: int = 0) -> None:
+def train(
+    hooks: list[Any],
+    last_step: int = 7,
+    fails_at: int = 0,
+    before_failing: Callable[[], None] = lambda: None,
+) -> None:
     """A session with variables of many kinds, and a callback that has a state."""
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
@@ -51,6 +57,7 @@ def train(hooks: list[Any], last_step: int = 7, fails_at: int = 0) -> None:
         with v1.train.MonitoredSession(hooks=[*hooks, *callback, stop]) as session:
             while not session.should_stop():
                 if fails_at and session.run(step) == fails_at:
+                    before_failing()
                     raise RuntimeError("in the loop")
                 session.run(train_op)
 
@@ -132,7 +139,7 @@ def test_an_error_of_the_thread_is_told_though_the_loop_has_ended(
 
     monkeypatch.setattr(saved, "write", fails)
     with pytest.raises(RuntimeError, match="in the loop"):
-        train([hook_in_graph(MAKES[1], tmp_path, {})], fails_at=4)
-    raised.set()
+        hooks = [hook_in_graph(MAKES[1], tmp_path, {})]
+        train(hooks, fails_at=4, before_failing=raised.set)
     wait_for_writes()
     assert len(said("could not be written: the disk is full")) == 1

@@ -105,7 +105,8 @@ class ModelInstallation:
         original = self._keras_methods[mode]
 
         def make(force: bool = False) -> Any:
-            if self._run.is_over:  # called through a saved reference
+            # Called through a saved reference, or for a loop beside that of the run.
+            if self._run.is_over or self._run.loops.is_elsewhere():
                 return original(force)
             if self.mode is None:
                 if not self._begin(mode):

@@ -13,6 +13,7 @@ from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
@@ -21,7 +22,7 @@ from hookbridge.adapters.live_session.live_variables import as_int
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Arguments
+from hookbridge.ground.protocols import Arguments, KerasModel
 
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
@@ -159,6 +160,9 @@ class NativeStepMaker(StepMaker):
     def resume(self) -> None:
         self._graph.recall()
         self._installation.resume()
+
+    def means_of(self, model: KerasModel) -> EpochMeans:
+        return MetricMeans(model)
 
     def leave(self) -> None:
         self._installation.leave()

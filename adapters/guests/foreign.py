@@ -7,7 +7,8 @@ from typing import ClassVar
 import wrapt
 
 from hookbridge import errors
-from hookbridge.adapters.guests.guest_record import Guest, Wrapper
+from hookbridge.adapters.guests.copies import CopiedWrapper
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.lifecycle.overrides import wants_batches
 from hookbridge.ground.protocols import KerasModel
@@ -21,7 +22,7 @@ _REFUSED = {
 }
 
 
-class ForeignCallback(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
+class ForeignCallback(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     """A proxy of the callback, with the methods that only Keras 2 calls."""
 
     acts_as: ClassVar[Kind] = "callback"

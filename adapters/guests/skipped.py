@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests import any_flavour, roles
-from hookbridge.adapters.guests.guest_record import Guest, Wrapper
+from hookbridge.adapters.guests.copies import CopiedWrapper
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import KerasModel
 
 
-class _Skipped(Wrapper):
+class _Skipped(CopiedWrapper):
     """Does not call its guest, and says so once."""
 
     def __init__(self, record: Guest, role: roles.Role) -> None:
         self.record = record
         self.role = role
         self._said = False
+
+    def copy_options(self) -> dict[str, Any]:
+        """See `CopiedWrapper`."""
+        return {"role": self.role}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.record.name}, role={self.role!r})"

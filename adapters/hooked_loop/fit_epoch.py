@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hookbridge.adapters.hooked_loop.epoch_means import Means
+
 
 def length_in(params: Mapping[str, Any]) -> int | None:
     """How many steps an epoch of `fit` has by its parameters; None if nobody knows."""
@@ -22,10 +24,13 @@ class FitEpoch:
         self._number: int | None = None  # None before the first one
         self._is_open = False
         self._begin: int | None = None  # the global step, from its first step on
+        # That at which an earlier run began this epoch, which goes on.
+        self._earlier_begin: int | None = None
 
-    def begin(self, number: int) -> None:
-        """The epoch begins."""
+    def begin(self, number: int, earlier_begin: int | None = None) -> None:
+        """The epoch begins; an earlier run may have begun it at another step."""
         self._number, self._is_open, self._begin = number, True, None
+        self._earlier_begin = earlier_begin
 
     def step_begins(self, step: int) -> None:
         """The step after the global step `step` begins."""
@@ -41,10 +46,19 @@ class FitEpoch:
         begin, length = self._begin, self._length
         return begin is None or (length is not None and step - begin >= length)
 
-    def document(self, step: int) -> dict[str, Any]:
-        """What is saved at a global step; see `state.epochs`."""
+    def document(self, step: int, means: Means) -> dict[str, Any]:
+        """What is saved at a global step, with the means so far; see `state.epochs`."""
         number, is_open = self._number, self._is_open
         if number is not None and is_open and self._begin is not None:
             # Killed now, it has no end: `fit` cannot make an epoch without steps.
             number, is_open = number + self.is_whole(step), not self.is_whole(step)
-        return {"epoch": number, "epoch_logs": {} if is_open else None}
+        if number is None or not is_open:
+            origin = None if number is None else [number, step]
+            return {"epoch": number, "epoch_logs": None, "origin": origin}
+        begins = (self._earlier_begin, self._begin, step)
+        return {
+            "epoch": number,
+            "epoch_logs": {name: list(pair) for name, pair in means.sums.items()},
+            "metrics": dict(means.metrics),
+            "origin": [number, next(b for b in begins if b is not None)],
+        }

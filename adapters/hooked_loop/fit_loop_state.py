@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.hooked_loop.epoch_means import Means
 from hookbridge.adapters.live_session.live_variables import (
     assign_all,
     components,
@@ -23,19 +24,30 @@ class FitLoopState(NamedTuple):
 
     rates: tuple[float, ...]  # those that callbacks had set
     epoch: Epoch | None
+    means: Means = Means()  # of the open epoch
 
 
 def parse(loop: Any, step: int) -> FitLoopState:
     """Reads what a loop has saved; raises anything if it is damaged."""
     rates = (loop.get("learning_rates") or {}).values()
     found = tuple(float(rate) for rate in rates)
-    return FitLoopState(found, epochs.of_loop(loop, step))
+    sums = {
+        str(name): (float(total), float(weight))
+        for name, (total, weight) in (loop.get("epoch_logs") or {}).items()
+    }
+    means = Means(sums, dict(loop.get("metrics") or {}))
+    return FitLoopState(found, epochs.of_loop(loop, step), means)
 
 
-def open_epoch(loops: Sequence[FitLoopState]) -> int | None:
-    """The epoch that an earlier run has begun and not ended, or None."""
-    begun = [each.epoch for each in loops if each.epoch is not None]
-    return begun[0].number if begun and begun[0].is_open else None
+def open_epoch(loops: Sequence[FitLoopState]) -> FitLoopState | None:
+    """What has the epoch that an earlier run has begun and not ended, or None."""
+    begun = [each for each in loops if each.epoch is not None]
+    first = begun[0] if begun else None
+    if first is None or first.epoch is None or not first.epoch.is_open:
+        return None
+    # Groups of callbacks in a session may have means of their own.
+    sums = {k: v for each in reversed(begun) for k, v in each.means.sums.items()}
+    return first._replace(means=Means(sums, first.means.metrics))
 
 
 class FitRate:

@@ -12,8 +12,9 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import FitLoopState, parse
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.moments import Checkpoint, InOrder, at_once
+from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
+from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import KerasModel
 
 # Model -> the checkpoint it was restored from, and its step.
@@ -111,18 +112,16 @@ class FitSaves:
         self._checkpoint, self.step = checkpoint, step
         self.write_state()
 
-    def note_written(
+    def checkpoint(
         self,
         session: Any,
-        step: int,
-        path: str,
+        prefix: str,
         write: Callable[[], Any],
-        *,
-        in_order: InOrder = at_once,
-    ) -> None:
-        """A checkpoint is written; `write` saves the present values to the same path.
+        order: WriteOrder | None = None,
+    ) -> Checkpoint:
+        """A checkpoint of the present values; `write` writes it once more.
 
-        See `Checkpoint` for `in_order`.
+        See `Checkpoint` for `order`.
         """
         graph = self._graph
         assert graph is not None
@@ -131,11 +130,17 @@ class FitSaves:
             with graph.calling_hooks():
                 write()
 
-        is_known = self._checkpoint is not None and self._checkpoint.prefix == path
-        written = Checkpoint(path, session, graph.values, write_again, in_order)
+        return Checkpoint(prefix, session, graph.values, write_again, order)
+
+    def note_written(self, checkpoint: Checkpoint, step: int) -> None:
+        """A checkpoint was written."""
+        is_known = (
+            self._checkpoint is not None
+            and self._checkpoint.prefix == checkpoint.prefix
+        )
         if not is_known:
-            self.keep(written, step)
-        self._checkpoint = written
+            self.keep(checkpoint, step)
+        self._checkpoint = checkpoint
 
     def write_state(self) -> None:
         """Writes the present state beside the checkpoint of the last step, if any."""
@@ -143,7 +148,7 @@ class FitSaves:
             write = self._files.writer(
                 self._checkpoint.prefix, self.step, in_step=self._in_step
             )
-            self._checkpoint.in_order(write)
+            self._checkpoint.write_state(write)
 
     def rewrite(self) -> None:
         """Writes checkpoint and state of the last step as they are now, if it saved."""
@@ -180,6 +185,11 @@ class FitSaves:
 
     def rescue(self) -> None:
         """Writes the state once more after an error, if the checkpoint is current."""
+        self._rescue_state()
+        if self._checkpoint is not None:
+            self._checkpoint.release()
+
+    def _rescue_state(self) -> None:
         if not self.is_newest or self._checkpoint is None:
             return
         # Garbage may be collected anywhere, also where nothing can be read.

@@ -10,16 +10,22 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.guest_record import unwrapped
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
 from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch, length_in
-from hookbridge.adapters.hooked_loop.fit_loop_state import FitRate, open_epoch
+from hookbridge.adapters.hooked_loop.fit_loop_state import (
+    FitLoopState,
+    FitRate,
+    open_epoch,
+)
 from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.live_session.global_step import iterations_of
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.moments import Checkpoint, Ending, InOrder, at_once
+from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
@@ -57,8 +63,10 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._saves: FitSaves  # of the last `fit` that has begun
         self._epoch = FitEpoch()
         self._rate: FitRate | None = None  # None while no guest has a state
-        # The epoch that an earlier run has begun, until this one has begun it too.
-        self._open_epoch: int | None = None
+        # What has the epoch that an earlier run has begun, until this one begins one.
+        self._open_epoch: FitLoopState | None = None
+        self._means: EpochMeans | None = None
+        self._earlier_means = Means()  # those from which the epoch still has to go on
         self._go_back: list[Callable[[], None]] = []
         self._epochs_left = False
         # What writes the state if Keras drops its list of callbacks: an error has ended
@@ -81,6 +89,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             return  # somebody calls the hook's callback alone
         self._model, self._run, self._params = model, run, params
         self._rate, self._open_epoch = None, None
+        self._means = run.means or run.host.step_maker.means_of(model)
+        self._earlier_means = Means()
         self._epochs_left = False
         self._epoch = FitEpoch(length_in(params))
         items = [unwrapped(each) for each in everyone.callbacks]
@@ -91,6 +101,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             backups=self._backups,
             loop=self._loop_document,
         )
+        if self._calls_hook:
+            StateFiles().remove_unfinished(self._folder)
         self._rescue = weakref.finalize(everyone, self._saves.rescue)
         self.leave()
         # A new list: the old one may be the user's, or shared with another hook.
@@ -123,17 +135,27 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def epoch_begins(self, epoch: int) -> None:
         """Before any callback has the begin of an epoch."""
-        self._epoch.begin(epoch)
-        if epoch == self._open_epoch:
-            # An earlier run has had this event: what it sets is in what was restored.
-            self._go_back = [self._saves.snapshot(), snapshot(self._model)]
-        self._open_epoch = None
+        earlier, self._open_epoch = self._open_epoch, None
+        self._earlier_means = Means()
+        if earlier is None or earlier.epoch is None or earlier.epoch.number != epoch:
+            self._epoch.begin(epoch)
+            return
+        self._epoch.begin(epoch, earlier.epoch.start)
+        self._earlier_means = earlier.means
+        # An earlier run has had this event: what it sets is in what was restored.
+        self._go_back = [self._saves.snapshot(), snapshot(self._model)]
 
     def epoch_has_begun(self) -> None:
         """After all callbacks have had the begin of an epoch."""
         for go_back in self._go_back:
             go_back()
         self._go_back = []
+        self._go_on_with_means()
+
+    def _go_on_with_means(self) -> None:
+        """The means of the epoch go on from those that an earlier run had."""
+        if self._means is not None and self._earlier_means != Means():
+            self._earlier_means = self._means.go_on(self._earlier_means)
 
     def epoch_ends(self) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
@@ -179,6 +201,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._is_over or self._run is None:
             return
         self._saves.begin_step()
+        self._go_on_with_means()  # in metrics that Keras has made for the first step
+        self._earlier_means = Means()
         self._epoch.step_begins(self._run.host.graph_part.step_number)
 
     @property
@@ -196,33 +220,41 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def before_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
         step = int(global_step_value)
-        self._saves.keep(Checkpoint(f"{self._hook._save_path}-{step}"), step)
+        prefix = f"{self._hook._save_path}-{step}"
+        wait_for_writes(prefix)
+        self._saves.keep(Checkpoint(prefix), step)
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path is None:
+        if path is None or self._run is None:
             return
 
         def write() -> None:
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self.note_saved(session, step, path, write)
+        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
 
-    def note_saved(
+    def save_session(
         self,
-        session: Any,
+        session: Session,
         step: int,
-        path: str,
+        prefix: str,
         write: Callable[[], Any],
-        *,
-        in_order: InOrder = at_once,
+        order: WriteOrder,
     ) -> None:
-        """As `after_save`, for a hook that writes in a thread: see `FitSaves`."""
-        if self._run is not None:
-            self._saves.note_written(session, step, path, write, in_order=in_order)
+        """Saves the model with the state of callbacks, for a hook that does not.
+
+        See `Checkpoint` for `write` and `order`.
+        """
+        write()
+        if self._run is None:
+            order.release()
+        else:
+            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------
 
@@ -232,6 +264,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         return os.path.abspath(str(self._hook._checkpoint_dir))
 
     @property
+    def _calls_hook(self) -> bool:
+        """Whether this process calls the hook, and so writes its checkpoints."""
+        return any(each is self._hook for each in self._run.hooks)
+
+    @property
     def _is_over(self) -> bool:
         """Whether a `fit` has ended, and what runs is an evaluation after it."""
         return self._rescue is not None and not self._rescue.alive
@@ -239,7 +276,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def _loop_document(self, step: int) -> dict[str, Any]:
         """What the loop saves at a global step."""
         rate = {} if self._rate is None else self._rate.document()
-        return self._epoch.document(step) | rate
+        means = Means() if self._means is None else self._means.means()
+        return self._epoch.document(step, means) | rate
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settles state and checkpoint if what comes is none of a longer run."""
@@ -260,8 +298,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def _save_now(self) -> None:
         """Saves what the hook would save in its `end`."""
         hook, host = self._hook, self._run.host
-        if not any(each is hook for each in self._run.hooks):
-            return  # this process does not call it
+        if not self._calls_hook:
+            return
         session = host.session_part.current
         with host.graph_part.calling_hooks():
             step = int(session.run(tf.compat.v1.train.get_global_step()))

@@ -16,6 +16,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest, record_of
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.model_loops import ModelLoops, innermost, suspended
@@ -38,6 +39,8 @@ class HookedRun:
         self.mode: str | None = None
         self.hooks: list[Any] = []
         self.states: list[FitStates] = []
+        # Who keeps the means of the epoch, if the native loop does not.
+        self.means: EpochMeans | None = None
         self.is_over: bool = False
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
@@ -86,6 +89,12 @@ class HookedRun:
     def is_in_suspended_run(hook: Hook) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
         return any(hook is each for run in suspended() for each in run.hooks)
+
+    @staticmethod
+    def is_elsewhere(model: KerasModel) -> bool:
+        """Whether hooks are in a loop of the model that goes on in another thread."""
+        run = innermost(model)
+        return run is not None and run.loops.is_elsewhere()
 
     def note_begin(self, mode: str) -> None:
         """The native loop begins: `train`, `test` or `predict`."""

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
-from hookbridge.ground.protocols import Arguments, Context, Hook, Session
+from hookbridge.ground.protocols import Arguments, Context, Hook, KerasModel, Session
 
 
 class GraphPart(abc.ABC):
@@ -132,6 +133,14 @@ class StepMaker(abc.ABC):
         return contextlib.nullcontext()
 
     # -- the model -------------------------------------------------------------------
+
+    def means_of(self, model: KerasModel) -> EpochMeans | None:
+        """Who keeps the means of the epoch; None if no later run can go on from them.
+
+        Args:
+          model: the model that the native loop trains.
+        """
+        return None
 
     @abc.abstractmethod
     def suspend(self) -> None:

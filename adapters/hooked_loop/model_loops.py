@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from hookbridge import errors
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.ground import compat
@@ -45,13 +47,15 @@ class ModelLoops:
     """The loops of a model, which a run has until it is over.
 
     A loop of the model that starts inside of the run, such as the validation of a
-    callback, may have hooks too: the run leaves the model to it and waits.
+    callback, may have hooks too: the run leaves the model to it and waits. One that
+    starts in another thread runs beside it.
     """
 
     def __init__(self, run: LoopRun) -> None:
         self._run = run
         self._model = model = run.model
-        self._is_in_loop = is_running(model)
+        self._thread = threading.get_ident()
+        self._is_in_loop = is_running(model, self._thread)
         # The method that makes a step of a loop that is not Keras's, as it begins.
         self._stepping = ""
         self._is_making_step = False
@@ -68,7 +72,15 @@ class ModelLoops:
 
     def note_begin(self) -> None:
         """The native loop of the run begins."""
-        self._is_in_loop = is_running(self._model)
+        self._thread = threading.get_ident()
+        self._is_in_loop = is_running(self._model, self._thread)
+
+    def is_elsewhere(self) -> bool:
+        """Whether the native loop of the run goes on in another thread."""
+        is_here = threading.get_ident() == self._thread
+        return (
+            self._is_in_loop and not is_here and is_running(self._model, self._thread)
+        )
 
     def give_back(self) -> None:
         """The run is over: the model has its own methods again."""
@@ -91,7 +103,10 @@ class ModelLoops:
         run, model, original = self._run, self._model, getattr(self._model, name)
 
         def start(*args: object, **kwargs: object) -> Any:
-            runs = is_running(model)
+            if self.is_elsewhere():
+                self._check_beside(name)
+                return original(*args, **kwargs)
+            runs = is_running(model, threading.get_ident())
             if self._is_in_loop and not runs:
                 # An exception from elsewhere ended the loop; nobody called `leave`.
                 run.leave()
@@ -107,6 +122,19 @@ class ModelLoops:
                 return original(*args, **kwargs)
 
         return start
+
+    def _check_beside(self, name: str) -> None:
+        """Refuses a loop of another thread that would make the steps of the run."""
+        if STARTERS[name] != self._run.mode:
+            return
+        raise errors.RefusedError(
+            f"`{name}` of the model `{self._model.name}` was called in a thread, while "
+            f"another thread is in a loop of the model with hooks, whose step "
+            f"(`{self._run.mode}_function`) it would make. Expected one at a time: "
+            f"call `{name}` in a callback of that loop, without a thread, or use a "
+            "copy of the model (`clone_model`).",
+            see="live session",
+        )
 
     @contextlib.contextmanager
     def _left_to_another(self) -> Iterator[None]:

@@ -9,8 +9,16 @@ from typing import NamedTuple
 from hookbridge.ground.protocols import KerasModel
 
 MODEL_LOOPS = ("fit", "evaluate", "predict")
-# Methods that start a loop, or a single step with the function of a loop.
-STARTERS = (*MODEL_LOOPS, "train_on_batch", "test_on_batch", "predict_on_batch")
+# Methods that start a loop, or a single step with the function of a loop: the name of
+# that loop.
+STARTERS = {
+    "fit": "train",
+    "evaluate": "test",
+    "predict": "predict",
+    "train_on_batch": "train",
+    "test_on_batch": "test",
+    "predict_on_batch": "predict",
+}
 
 
 class Mode(NamedTuple):
@@ -33,11 +41,12 @@ PREDICT = _mode("predict", "stop_predicting")
 MODES = (TRAIN, TEST, PREDICT)
 
 
-def is_running(model: KerasModel) -> bool:
-    """Whether the caller runs inside a loop of `model`."""
+def is_running(model: KerasModel, thread: int) -> bool:
+    """Whether a thread, by its identifier, runs inside a loop of `model`."""
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.
-    return any(
+    frame = sys._current_frames().get(thread)
+    return frame is not None and any(
         frame.f_code.co_name in MODEL_LOOPS and frame.f_locals.get("self") is model
-        for frame, _ in traceback.walk_stack(sys._getframe(1))
+        for frame, _ in traceback.walk_stack(frame)
     )

@@ -17,6 +17,16 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
 
+# What Keras and TensorFlow ask of an optimizer that a model holds or a file is to have.
+_OF_SAVERS = frozenset(
+    {
+        "_maybe_initialize_trackable",
+        "_trackable_children",
+        "save_own_variables",
+        "load_own_variables",
+    }
+)
+
 
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
@@ -186,6 +196,16 @@ class LiveOptimizer:
             # Python comes here only if the property raised an AttributeError: this
             # raises it once more, in place of the error below.
             return self._rate().variable
+        if name in _OF_SAVERS:
+            raise errors.LiveModelError(
+                "`self.model.optimizer` was given to another model, or saved alone. In "
+                "a session loop under hookbridge the optimizer is in the graph, and "
+                "its variables are in the session's checkpoints. Save the other model "
+                "without it (`inherit_optimizer=False` of an `AltModelCheckpoint`), or "
+                "compile that model with an optimizer. "
+                f"Keras asked for `{name}`.",
+                see="model in a session",
+            )
         raise errors.LiveModelError(
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
             "session loop under hookbridge, where `model.optimizer` offers "

@@ -18,6 +18,7 @@ from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
@@ -44,7 +45,7 @@ from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
 from hookbridge.adapters.parameter_server.scheduler import Scheduler
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
 
 def cluster_host(run: HookedRun) -> LoopHost:
@@ -242,6 +243,9 @@ class ClusterStepMaker(StepMaker):
 
     def resume(self) -> None:
         self._installation.resume()
+
+    def means_of(self, model: KerasModel) -> EpochMeans:
+        return MetricMeans(model)
 
     def leave(self) -> None:
         self._installation.leave()

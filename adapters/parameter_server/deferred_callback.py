@@ -43,6 +43,10 @@ class DeferredCallback(ForeignCallback):
         self._self_run: HookedRun | None = None
         self._self_maker: ClusterStepMaker | None = None
 
+    def copy_options(self) -> dict[str, Any]:
+        """See `CopiedWrapper`."""
+        return {"max_lag": self._self_max_lag}
+
     @property
     def _supports_tf_logs(self) -> bool:
         """Keras 2: whether the callback gets unconverted logs."""

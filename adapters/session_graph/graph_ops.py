@@ -36,6 +36,18 @@ def source_op(tensor: Any) -> Any:
     return op
 
 
+def fetchable(tensor: Any) -> Any:
+    """A tensor of the same value that a session can fetch; None without one.
+
+    A conditional or a loop hands its outputs on, and its own op cannot be fetched.
+    """
+    if tensor.graph.is_fetchable(tensor):
+        return tensor
+    passed_on = (op for op in tensor.consumers() if op.type == "Identity")
+    values = (fetchable(op.outputs[0]) for op in passed_on)
+    return next((value for value in values if value is not None), None)
+
+
 def constant_value(tensor: Any) -> Any:
     """The value of a `Const` as an array, None for any other tensor."""
     # `tf.get_static_value` would forbid feeding the tensor from then on.

@@ -175,7 +175,7 @@ def _tensor_loss(graph: Graph) -> Any:
     except (KeyError, ValueError):
         return None
     usable = tensor.dtype.is_floating and tensor.shape.rank in (0, None)
-    return tensor if usable else None
+    return graph_ops.fetchable(tensor) if usable else None
 
 
 def find_metric(name: str, graph: Graph) -> LogSource | None:

@@ -25,21 +25,22 @@ def _writes(kind: str | None) -> bool:
 def find_writers(graph: Graph, counter: Any) -> list[Any]:
     """The ops of a graph that may give a counter another value."""
     own = collected.handle_op(counter)
-    writers = []
-    for op in graph.get_operations():
-        if op.type in _READS or op.type in graph_ops.PASSES:
-            continue
-        for index, tensor in enumerate(op.inputs):
-            # An input that is not taken as a reference is only read.
-            if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
-                tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
-            ):
-                # Not every call writes: TensorFlow's own hooks read the global step
-                # through a conditional.
-                if op.type not in CALLS or _function_uses(graph, op, own, _writes):
-                    writers.append(op)
-                break
-    return writers
+    return [op for op in graph.get_operations() if writes_to(graph, op, own)]
+
+
+def writes_to(graph: Graph, op: Any, own: Any) -> bool:
+    """Whether an op may give a variable, by its own op, another value."""
+    if op.type in _READS or op.type in graph_ops.PASSES:
+        return False
+    for index, tensor in enumerate(op.inputs):
+        # An input that is not taken as a reference is only read.
+        if (tensor.op is own or graph_ops.source_op(tensor) is own) and (
+            tensor.dtype.base_dtype == "resource" or _takes_reference(op, index)
+        ):
+            # Not every call writes: TensorFlow's own hooks read the global step
+            # through a conditional.
+            return op.type not in CALLS or _function_uses(graph, op, own, _writes)
+    return False
 
 
 def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.ground import compat
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
-from hookbridge.ground.lifecycle.overrides import called_for
+from hookbridge.ground.lifecycle.overrides import called_for, method_for
 from hookbridge.ground.protocols import (
     Callback,
     Coordinator,
@@ -198,7 +198,7 @@ class CallbackRun:
                 m.called for m in self._active if roles.delivers(m.role, event)
             ]
             self.calls[event] = [
-                getattr(c, event) for c in called_for(callbacks, event)
+                method_for(c, event) for c in called_for(callbacks, event)
             ]
 
     def validates_here(self) -> bool:

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import wrapt
 
-from hookbridge.adapters.guests.guest_record import Guest, Wrapper
+from hookbridge.adapters.guests.copies import CopiedWrapper
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import RunContext, RunValues
 
 
-class HookOnSteps(Wrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
+class HookOnSteps(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     """A proxy of a hook: a run that is no step does not call it."""
 
     acts_as: ClassVar[Kind] = "hook"

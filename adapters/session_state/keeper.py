@@ -14,8 +14,9 @@ from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.backups import Backup, choose_newest, newest_of
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.moments import Checkpoint, InOrder
+from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
+from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
@@ -51,9 +52,10 @@ class StateKeeper:
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        elif checkpoint_dir is not None:
-            rewriting.undo(checkpoint_dir)
         self._files = StateFiles(task)
+        if not task and checkpoint_dir is not None:
+            rewriting.undo(checkpoint_dir)
+            self._files.remove_unfinished(checkpoint_dir)
         self._states: list[KeptState] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
@@ -170,22 +172,24 @@ class StateKeeper:
         session: Session,
         prefix: str,
         write: Callable[[], Any],
-        in_order: InOrder,
+        order: WriteOrder,
     ) -> None:
         """Saves a session with the state of callbacks, where no saver of it does.
 
-        See `Checkpoint` for `write` and `in_order`.
+        See `Checkpoint` for `write` and `order`.
         """
         if self.is_closed:
             write()
+            order.release()
         else:
-            self._saves.save(session, prefix, write, in_order=in_order)
+            self._saves.save(session, prefix, write, order=order)
 
-    def before_save(self, session: Session, prefix: str) -> None:
+    def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
         """A checkpoint is about to be written, by any saver of the graph."""
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
-            self._files.save(prefix, self._step, in_step=self._in_step)
+            write = self._files.writer(prefix, self._step, in_step=self._in_step)
+            order.state(write)
             for state in self._states:
                 if state.is_over:
                     note_ended(state.part.callbacks, prefix, self._step)
@@ -195,20 +199,22 @@ class StateKeeper:
         session: Session,
         prefix: str,
         write_as_saved: Callable[[], Any],
-        in_order: InOrder,
+        order: WriteOrder,
     ) -> None:
         """A checkpoint was written; `write_as_saved` does so once more.
 
-        See `Checkpoint` for `in_order`.
+        See `Checkpoint` for `order`.
         """
         if not self._is_kept or self._worker is not None:
+            order.release()
             return
         mark = functools.partial(session_variables.writes, session)
-        checkpoint = Checkpoint(prefix, session, mark, write_as_saved, in_order)
+        checkpoint = Checkpoint(prefix, session, mark, write_as_saved, order)
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
             self._note_done([checkpoint])
+            checkpoint.finish()
 
     def _note_done(self, checkpoints: list[Checkpoint]) -> None:
         step, others = self._latest
@@ -229,7 +235,7 @@ class StateKeeper:
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
         write = self._files.writer(checkpoint.prefix, self._step, in_step=self._in_step)
-        checkpoint.in_order(write)
+        checkpoint.write_state(write)
 
     def step_is_over(self) -> None:
         """All callbacks of a run had their events of a step."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
-from hookbridge.adapters.state.moments import InOrder, at_once
+from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
 from hookbridge.ground import collected
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
@@ -22,8 +22,8 @@ class Saves:
     """Follows the savers in the collection `SAVERS`, those of a later Scaffold too.
 
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
-    session. `before_save(session, prefix)` is called before each save on the thread
-    that saves, and `after_save(session, prefix, write_as_saved, in_order)` after it.
+    session. `before_save(session, prefix, order)` is called before each save, on the
+    thread that saves, and `after_save(session, prefix, write_as_saved, order)` after.
     `write_as_saved` writes the checkpoint once more, with the session's present values,
     and calls neither.
     """
@@ -87,19 +87,21 @@ class Saves:
         session: Any,
         prefix: str,
         write: Callable[[], Any],
-        *,
-        in_order: InOrder = at_once,
+        order: WriteOrder | None = None,
     ) -> Any:
         """Calls `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. See
-        `Checkpoint` for `in_order`.
+        `Checkpoint` for `order`.
         """
+        if order is None:
+            order = AtOnce(prefix)
+            wait_for_writes(prefix)
         restored = self._last_restored.get(session, prefix)
         if session not in self._known and restored != prefix:
             # A worker that joins later looks for its state beside the new one.
             storage.carry_over(restored, prefix)
-        self._before_save(session, prefix)
+        self._before_save(session, prefix, order)
 
         def write_as_saved() -> Any:
             with session_variables.as_saved(session):
@@ -107,7 +109,7 @@ class Saves:
 
         path = write_as_saved()
         if path:
-            self._after_save(session, path, write_as_saved, in_order)
+            self._after_save(session, path, write_as_saved, order)
         return path
 
     def stop_collecting(self) -> None:

@@ -114,26 +114,29 @@ def choose_newest(
 ) -> tuple[Backup, int] | None:
     """Moves older backups aside, so that the newest of all is what a job goes on from.
 
-    Only one of them is restored, with everything: no callback finds an older one.
+    Only one of them is restored, with everything: no callback finds an older one. Of
+    one step is the newest that which has all its events.
 
     Returns:
       The backup from which the job goes on, and its step; None if it goes on from the
       checkpoint.
     """
     newest: tuple[Backup, int] | None = None
+    lacks_events = files.lacks_events(checkpoint)
     for backup in backups:
         if not backup.exists:
             continue
         own = backup.step_in(files)
-        if own is not None and own > step:
-            newest, step = (backup, own), own
+        if own is not None and (own > step or (own == step and lacks_events)):
             logging.warning(
                 "hookbridge: training goes on from the backup %s, at step %d, with the "
-                "state of callbacks there: the checkpoint %s is older.",
+                "state of callbacks there: the checkpoint %s %s.",
                 backup.prefix,
                 own,
                 checkpoint,
+                "is older" if own > step else "lacks the end of that step",
             )
+            newest, step, lacks_events = (backup, own), own, False
         else:
             logging.warning(
                 "hookbridge: training goes on from the checkpoint %s, at step %d: the "

@@ -1,7 +1,8 @@
 """With which epoch a training goes on, by what its loop has saved.
 
 A session saves how it counts epochs, `fit` and loops of the user's own the number of
-the epoch. `epoch_logs` are the means of the open epoch, None if none is open.
+the epoch, with the step at which it began. `epoch_logs` are the means of the open
+epoch, None if none is open.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ class Epoch(NamedTuple):
 
     number: int
     is_open: bool  # it has begun, and has not had all its steps
+    start: int | None = None  # the global step at which it began, if that is known
 
 
 def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
@@ -22,8 +24,10 @@ def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
     is_open, number = loop.get("epoch_logs") is not None, loop.get("epoch")
     length = loop.get("steps_per_epoch")
     if number is not None:
-        return Epoch(int(number), is_open)
+        start = (loop.get("origin") or (0, None))[1]
+        return Epoch(int(number), is_open, None if start is None else int(start))
     if not length:
         return None
     first, start = loop.get("origin") or (0, 0)
-    return Epoch(int(first) + (step - int(start)) // int(length), is_open)
+    epochs = (step - int(start)) // int(length)
+    return Epoch(int(first) + epochs, is_open, int(start) + epochs * int(length))

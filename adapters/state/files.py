@@ -9,9 +9,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.state import document, epochs, storage
+from hookbridge.adapters.state import document, epochs, rewriting, storage
 from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.parts import Part, Saved
+from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.ground.tf_config import task_of
 
 
@@ -52,6 +53,15 @@ class StateFiles:
         state = Document(step, entries, loops, in_step)
         return document.writer(prefix, self._name, state)
 
+    def remove_unfinished(self, folder: str) -> None:
+        """Removes what killed processes have left of checkpoints that are not there.
+
+        See `storage.remove_unfinished`.
+        """
+        wait_for_writes(os.path.join(folder, "checkpoint"))
+        storage.remove_unfinished(folder, self._name)
+        rewriting.remove_unfinished(folder)
+
     def path_of(self, prefix: str) -> str:
         """Where the state of a checkpoint is."""
         return storage.json_path(prefix, self._name)
@@ -66,6 +76,13 @@ class StateFiles:
             return document.read(prefix, self._name).step
         except Exception:  # a damaged file may raise anything
             return None
+
+    def lacks_events(self, prefix: str) -> bool:
+        """Whether callbacks had not had all events of a checkpoint's step."""
+        try:
+            return document.read(prefix, self._name).is_in_step
+        except Exception:  # a damaged file may raise anything
+            return False
 
     def epoch_of(self, prefix: str) -> int | None:
         """The epoch with which training goes on from a checkpoint, if it is known."""

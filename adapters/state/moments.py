@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.state import rewriting
+from hookbridge.adapters.state.write_order import AtOnce, WriteOrder
 
 
 class Ending(NamedTuple):
@@ -30,22 +31,15 @@ class Ending(NamedTuple):
         return (self.in_epoch or self.epochs_left) and not is_last
 
 
-# Calls what writes the state beside a checkpoint, after the checkpoint.
-InOrder = Callable[[Callable[[], None]], None]
-
-
-def at_once(write: Callable[[], None]) -> None:
-    """The order where a checkpoint is written before its writer returns."""
-    write()
-
-
 class Checkpoint:
     """A checkpoint of the present step, to be written again after its events.
 
-    `mark` returns what is equal as long as callbacks set no variable; `write` writes
-    the checkpoint. `session` is the one that it was saved in, None if that is in
-    another process. `in_order` is called with what writes the state beside it, and does
-    so after the checkpoint, whose files may still be written in a thread.
+    Args:
+      prefix: its path without suffix.
+      session: the one that it was saved in; None if that is in another process.
+      mark: returns what is equal as long as callbacks set no variable.
+      write: writes the checkpoint with the present values.
+      order: in which order checkpoint and state are written; by default at once.
     """
 
     def __init__(
@@ -54,14 +48,14 @@ class Checkpoint:
         session: Any = None,
         mark: Callable[[], Any] = lambda: None,
         write: Callable[[], Any] = lambda: None,
-        in_order: InOrder = at_once,
+        order: WriteOrder | None = None,
     ) -> None:
-        self.prefix = prefix  # its path without suffix
+        self.prefix = prefix
         self.session = session
         self._mark = mark
         self._written = mark()
         self._write = write
-        self.in_order = in_order
+        self._order: WriteOrder = order or AtOnce(prefix)
         self._is_rewritten = False
 
     @property
@@ -69,19 +63,30 @@ class Checkpoint:
         """Whether it has what callbacks have set."""
         return bool(self._mark() == self._written)
 
+    def write_state(self, write: Callable[[], None]) -> None:
+        """Calls `write`, which writes the state beside it, when it is its turn."""
+        self._order.state(write)
+
     def rewrite_if_changed(self) -> None:
         """Writes it once more if callbacks have set variables since.
 
         Until `finish`, after its state, a restart finds the files of before.
         """
-        if not self.is_current:
+        if self.is_current:
+            return
+        if not self._order.is_held:
             self._is_rewritten = True
-            self.in_order(functools.partial(rewriting.begin, self.prefix))
-            self._write()
-            self._written = self._mark()
+            self._order.then(functools.partial(rewriting.begin, self.prefix))
+        self._write()
+        self._written = self._mark()
+
+    def release(self) -> None:
+        """Lets be written what waits for the events of the step: an error ended it."""
+        self._order.release()
 
     def finish(self) -> None:
-        """The state that belongs to what `rewrite_if_changed` wrote is written."""
+        """Checkpoint and state are of one moment: what waited for that is written."""
+        self._order.release()
         if self._is_rewritten:
             self._is_rewritten = False
-            self.in_order(functools.partial(rewriting.end, self.prefix))
+            self._order.then(functools.partial(rewriting.end, self.prefix))

@@ -74,6 +74,14 @@ def undo(directory: str) -> None:
         )
 
 
+def remove_unfinished(directory: str) -> None:
+    """Removes links that a process was making, or removing, when it was killed."""
+    if "://" not in directory:
+        pattern = os.path.join(glob.escape(directory), f"*{_KEPT}.part")
+        for part in glob.glob(pattern):
+            shutil.rmtree(part, ignore_errors=True)
+
+
 def _files(prefix: str) -> list[str]:
     """The values of a checkpoint, and the state of the process that writes it."""
     state = storage.name_of("")

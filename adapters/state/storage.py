@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 
 import tensorflow as tf
 
@@ -85,10 +86,7 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     # `keep` is the path of the present arrays, if there are some.
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
-    mine = re.compile(
-        rf"({re.escape(stem)}-\d+|{re.escape(present)})\.{re.escape(name)}"
-        r"(\.json|-[0-9a-f]{16}\.npz)(\.part)?"
-    )
+    mine = _files_of(rf"{re.escape(stem)}-\d+|{re.escape(present)}", name)
     names = set(_names(folder))
     for each in names:
         parts = mine.fullmatch(each)
@@ -98,12 +96,46 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
             now = (os.path.basename(keep), f"{present}.{name}.json")
             is_old = not each.endswith(".part") and each not in now
         else:
-            is_old = f"{parts[1]}.index" not in names
+            is_old = not _has_checkpoint(names, parts[1])
         if is_old:
-            try:
-                tf.io.gfile.remove(os.path.join(folder, each))
-            except tf.errors.NotFoundError:
-                pass  # another process has removed it
+            _remove(folder, each)
+
+
+def remove_unfinished(folder: str, name: str) -> None:
+    """Removes states whose checkpoints a killed process has not come to write.
+
+    Only who writes the checkpoints may call it, before the first one: a state is there
+    before its checkpoint.
+    """
+    mine = _files_of(r".+-\d+", name)
+    names = set(_names(folder))
+    for each in names:
+        parts = mine.fullmatch(each)
+        is_part = each.endswith(".part")
+        if parts and (is_part or not _has_checkpoint(names, parts[1])):
+            _remove(folder, each)
+
+
+def _files_of(checkpoint: str, name: str) -> re.Pattern[str]:
+    """What matches the files of a process's states beside checkpoints of a pattern."""
+    return re.compile(
+        rf"({checkpoint})\.{re.escape(name)}(\.json|-[0-9a-f]{{16}}\.npz)(\.part)?"
+    )
+
+
+def _has_checkpoint(names: Collection[str], checkpoint: str) -> bool:
+    """Whether the files of a checkpoint are among names, in either format."""
+    if f"{checkpoint}.index" in names or checkpoint in names:
+        return True
+    shard = re.compile(rf"{re.escape(checkpoint)}-\d{{5}}-of-\d{{5}}")
+    return any(map(shard.fullmatch, names))
+
+
+def _remove(folder: str, file: str) -> None:
+    try:
+        tf.io.gfile.remove(os.path.join(folder, file))
+    except tf.errors.NotFoundError:
+        pass  # another process has removed it
 
 
 def carry_over(restored: str, saved: str) -> None:

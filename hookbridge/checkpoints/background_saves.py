@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from typing import Any
 
 import tensorflow as tf
@@ -17,9 +15,12 @@ from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.run_state import keeper_of_graph
+from hookbridge.adapters.session_state.saves import Saves
+from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import amount, optional_count, path
+from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
 v1: Any = tf.compat.v1
@@ -33,12 +34,15 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     it waits until the values are copied. Files, steps, names and the states of
     callbacks beside the checkpoints are the same, in a session and in `fit`:
 
+    - A checkpoint is written when callbacks have had all events of its step, once, with
+      what they have set. If an error ends the loop before, it is written as it is then.
     - One save at a time: a save that is due while the files of the last one are being
-      written waits for them.
+      written waits for them. So does any other saver of the graph.
     - `after_save` of a listener is called when the files are there, between two steps,
       on the thread of the loop. Its `session` has the values of that moment. If it
       asks for a stop, the training stops then.
-    - `end` waits for the files. So does the exit of the process, after an error too.
+    - `end` waits for the files. So does the end of a session by an error, and the exit
+      of the process.
     - An error of the thread is logged, and raised in the loop, in the first step after
       it.
 
@@ -46,9 +50,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     before it is whole, with its state.
 
     The memory holds the values twice, from the first save to the end: the copies of the
-    next save go where those of the last one were. If callbacks set variables in the
-    step of a save, it is written once more with them, and the memory may hold them a
-    third time meanwhile.
+    next save go where those of the last one were.
 
     Give it in the place of a `CheckpointSaverHook`. A `MonitoredTrainingSession` makes
     one of its own, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
@@ -98,7 +100,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             listeners,
             save_graph_def,
         )
-        self._pool: ThreadPoolExecutor | None = None
+        self._order: InThread | None = None  # that of the last save
         # Those of the last save, until its listeners have had `after_save`.
         self._writes: list[Future[None]] = []
         self._written_step = 0
@@ -107,26 +109,31 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 
     def begin(self) -> None:
         """See `SessionRunHook.begin`."""
-        wait_for_writes()  # of a run that an error ended
-        self._writes, self._has_ended = [], False
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, "hookbridge-save")
+        self._release()  # of a run that an error ended
+        wait_for_writes()
+        self._order, self._writes, self._has_ended = None, [], False
         super().begin()
 
     def after_create_session(self, session: Session, coord: Any) -> None:
         """See `SessionRunHook.after_create_session`."""
         _check_is_local(session, self._get_saver())
+        self._write_at_close(session)
+        if keeper_of_graph(session.graph) is None and not isinstance(
+            session, LiveSession
+        ):
+            _follow_savers(session)
         super().after_create_session(session, coord)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """See `SessionRunHook.after_run`."""
         are_done = all(write.done() for write in self._writes)
-        if are_done and self._finish(run_context.session):
+        if self._writes and are_done and self._finish(run_context.session):
             run_context.request_stop()
         super().after_run(run_context, run_values)
 
     def end(self, session: Session) -> None:
         """See `SessionRunHook.end`."""
+        self._release()
         self._finish(session)
         self._has_ended = True  # nothing is gained by a thread any more
         self._copies = ValueCopies()
@@ -136,6 +143,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         """Saves as `CheckpointSaverHook._save`; returns whether to stop."""
         if self._has_ended:
             return bool(super()._save(session, step))
+        self._release()
         stop = self._finish(session)
         for listener in self._listeners:
             listener.before_save(session, step)
@@ -144,29 +152,26 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         prefix = (
             f"{self._save_path}-{step:08d}" if pads else f"{self._save_path}-{step}"
         )
-        write = functools.partial(self._write, session, step, prefix)
-        keeper = keeper_of_graph(session.graph)
-        if keeper is None:
-            write()
-        else:
-            keeper.save_session(session, prefix, write, self._in_order)
-        for listener in self._listeners:
-            if isinstance(listener, FitStates):
-                listener.note_saved(
-                    session, step, prefix, write, in_order=self._in_order
-                )
+        order = self._order = InThread(prefix, self._writes.append)
+        write = functools.partial(self._write, session, step, prefix, order)
+        self._save_session(session, step, prefix, write, order)
         return stop
 
-    def _in_order(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Calls something on the thread, after what it still has to do."""
-        if self._has_ended or self._pool is None:
-            call(*arguments)
-        else:
-            write = self._pool.submit(call, *arguments)
-            self._writes.append(write)
-            _writes.note(write)
+    def _save_session(
+        self, session: Session, step: int, prefix: str, write: Any, order: InThread
+    ) -> None:
+        """Gives a save to who keeps the state of callbacks beside it, if anybody."""
+        keeper = keeper_of_graph(session.graph)
+        states = [each for each in self._listeners if isinstance(each, FitStates)]
+        if keeper is not None:
+            keeper.save_session(session, prefix, write, order)
+        for each in states:
+            each.save_session(session, step, prefix, write, order)
+        if keeper is None and not states:
+            write()
+            order.release()
 
-    def _write(self, session: Session, step: int, prefix: str) -> str:
+    def _write(self, session: Session, step: int, prefix: str, order: InThread) -> str:
         """Copies the values and lets the thread write them; returns the path."""
         saver = self._get_saver()
         # The method of the class: who follows this saver has been told of the save.
@@ -178,6 +183,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             write_meta_graph=self._save_graph_def,
         )
         if self._has_ended:
+            wait_for_writes(prefix)
             save(sess=session)
             return prefix
         is_busy = not all(write.done() for write in self._writes)
@@ -187,8 +193,27 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         write = saved.write_in_one_file if is_of_v1 else saved.write
         moment = _Moment(session.graph, values, write)
         self._written_step = step
-        self._in_order(_in_thread, save, moment)
+        order.values(functools.partial(_in_thread, save, moment))
         return prefix
+
+    def _release(self) -> None:
+        """Lets the thread write what waits for the end of its step."""
+        if self._order is not None:
+            self._order.release()
+
+    def _write_at_close(self, session: Session) -> None:
+        """Writes what is held when an error, or a recovery, closes the session."""
+        close = session.close
+
+        @functools.wraps(close)
+        def closes() -> None:
+            patch.remove()
+            self._release()
+            wait_for_writes()
+            close()
+
+        patch = InstanceMethods(session, {"close": closes})
+        patch.install()
 
     def _finish(self, session: Session) -> bool:
         """Waits for the files of the last save and tells its listeners.
@@ -233,33 +258,6 @@ class _Moment(_SessionInterface):  # type: ignore[misc]
         return self._write(path, self._values)
 
 
-class _Writes:
-    """What the threads of all hooks of this process still have to write."""
-
-    def __init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
-        """Nothing is to be written; a forked process has none of the threads."""
-        self.unfinished: set[Future[None]] = set()
-        # Several hooks may have one `Saver`, which counts the files that it keeps.
-        self.lock: threading.Lock = threading.Lock()
-
-    def note(self, write: Future[None]) -> None:
-        """A thread has something to write."""
-        self.unfinished.add(write)
-        write.add_done_callback(self.unfinished.discard)
-
-
-_writes = _Writes()
-os.register_at_fork(after_in_child=_writes.begin)
-
-
-def wait_for_writes() -> None:
-    """Waits until no thread writes a checkpoint; a run that begins reads them."""
-    wait(list(_writes.unfinished))
-
-
 def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
     """Writes a checkpoint; an error is logged at once.
 
@@ -267,11 +265,22 @@ def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
     """
     try:
         # In eager mode a `Saver` would not ask its session.
-        with _writes.lock, tf.Graph().as_default():
+        with tf.Graph().as_default():
             save(sess=moment)
     except Exception as e:
         logging.error("hookbridge: a checkpoint could not be written: %s", e)
         raise
+
+
+def _follow_savers(session: Session) -> None:
+    """Lets other savers of a graph without callbacks wait for the thread."""
+
+    def note(*_: Any) -> None:
+        """Nobody keeps a state beside these checkpoints."""
+
+    saves = Saves(session.graph, note, note)
+    saves.stop_collecting()
+    saves.leave_at_close(session)
 
 
 def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:

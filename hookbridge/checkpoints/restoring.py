@@ -14,7 +14,7 @@ from hookbridge.adapters.live_session import global_step, live_variables
 from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.checkpoints.background_saves import wait_for_writes
+from hookbridge.adapters.state.write_order import release_all
 from hookbridge.checkpoints.checkpoint_entries import converted, entry_of
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
@@ -99,7 +99,7 @@ def restore(
       errors.CheckpointMismatchError: a weight has no entry or one of another shape,
         and `must_restore_weights` is set. Nothing is changed then.
     """
-    wait_for_writes()
+    release_all()
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)

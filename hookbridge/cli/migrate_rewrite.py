@@ -21,8 +21,9 @@ SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = (
-    "Exit codes: 0; 1 if a file, or a cell of a notebook, could not be read or\n"
-    "written, or with --check if a file would be rewritten; 2 for a wrong argument."
+    "Exit codes: 0; 1 if a file that was named or is imported, or a cell of a\n"
+    "notebook, could not be read, if a file could not be written, or with --check if\n"
+    "a file would be rewritten; 2 for a wrong argument."
 )
 FLAGS = {
     "write": "Change the files.",
@@ -63,7 +64,8 @@ def run(values: Values) -> int:
     where = sys.stderr if values.diff else sys.stdout
     _sum_up(counts, failures, said(values.target), where)
     todo = values.check and not values.write and counts["changed"]
-    return int(bool(counts["unwritten"] or counts["unread"] or todo))
+    is_incomplete = counts["unread"] > counts["apart"] or counts["unwritten"]
+    return int(bool(is_incomplete or todo))
 
 
 def _check_flags(values: Values) -> None:
@@ -90,7 +92,9 @@ def _plan(
     for done in file_rewrites.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
             counts["unread"] += 1
-            failures.append(f"  {done.file}: {done.reason}")
+            counts["apart"] += done.is_apart
+            apart = "; no file that was read imports it" if done.is_apart else ""
+            failures.append(f"  {done.file}: {done.reason}{apart}")
             continue
         counts["files"] += 1
         counts["todos"] += len(done.result.todos)

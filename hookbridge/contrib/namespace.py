@@ -99,6 +99,8 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
     value = find(f"{area}.{name}")
     if value is not None and not isinstance(value, types.ModuleType):
         return value
+    if in_slim := contrib_names.in_file_of_slim(area, last, name):
+        return resolve(in_slim)
     if value is not None or (name.islower() and not name.startswith("_")):
         real = None if isinstance(value, Contrib) else value
         return Contrib(f"{path}.{name}", real)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
+from hookbridge.reference.adam_epsilon import EpsilonCause
+from hookbridge.reference.cause import Cause
+from hookbridge.reference.causes import explanation_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import LAYERS, Layer, Measure, status
 from hookbridge.reference.recording_files import Recording
-from hookbridge.reference.suspects import suspects_of
 from hookbridge.reference.variable_matching import Matching
 
 DRIFT = "drift"
@@ -20,6 +22,13 @@ _OF_DRIFT = (
     "a difference that was there before has grown: rounding, or a fault that is "
     "smaller than the tolerance; compare again with a smaller one"
 )
+_NO_CAUSE = "no cause that is known explains it"
+_ADVICE = {
+    "data": f"{_NO_CAUSE}; `hb.replay(...).batches` has the recorded batches",
+    "initial weights": f"{_NO_CAUSE}; `hb.replay(...).weights` has the recorded ones",
+}
+# What another epsilon moves weights by adds up, and goes on through the model.
+_OF_EPSILON = 3.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class Comparison:
       layers: what was compared, in the order of causes.
       first: the first difference; None if there is none.
       layer: the layer of the first difference, or "drift" for one that has grown.
-      suspects: the usual causes of such a difference.
+      causes: what explains the difference, the cause that explains most first. A cause
+        that explains less than 95 % is not among them.
       notes: what else is to be known, such as settings that differ.
       matching: which variable belongs to which.
     """
@@ -43,7 +53,7 @@ class Comparison:
     first: Measure | None
     layer: str | None
     matching: Matching
-    suspects: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -62,7 +72,9 @@ class Comparison:
             lines.append("Nothing that was compared differs.")
         else:
             lines.append(f"First difference: {self.layer}, {described(self.first)}")
-            lines += [f"  suspect: {each}" for each in self.suspects]
+            lines += [f"  cause: {each}" for each in self.causes]
+            if not self.causes:
+                lines.append(f"  {_ADVICE.get(str(self.layer), _NO_CAUSE)}")
         lines += [f"note: {each}" for each in self.notes]
         for who, left in (
             ("reference", self.matching.unmatched),
@@ -81,7 +93,10 @@ class Comparison:
             "same": self.is_same,
             "layer": self.layer,
             "first": first,
-            "suspects": self.suspects,
+            "causes": [
+                {"name": each.name, "text": each.text, "explains": each.explains}
+                for each in self.causes
+            ],
             "notes": self.notes,
             "layers": [
                 {"name": each.name, "status": status(each), "why_not": each.why_not}
@@ -114,7 +129,7 @@ def compare(
         tolerances are multiples of it. None takes that of the numbers' type.
 
     Returns:
-      What differs first, with the usual suspects.
+      What differs first, with the causes that explain it.
 
     Raises:
       errors.InvalidArgumentError: a folder has no recording, or one without steps, a
@@ -131,21 +146,65 @@ def compare(
     if tolerance is not None:
         amount("tolerance", tolerance)
     pairing = Pairing(recorded, ported, chosen, tolerance)
+    found = _judged(pairing, pairing.measures())
+    notes = list(pairing.notes())
+    epsilon = found.epsilon
+    if epsilon is not None and epsilon.is_of_framework and found.first is not None:
+        # What follows from another epsilon is not another difference.
+        found = _beyond_epsilon(pairing, found.first, epsilon)
+        notes.append(f"the same but for where Adam adds epsilon: {epsilon.cause}")
+    return Comparison(
+        recorded,
+        ported,
+        found.layers,
+        found.first,
+        found.layer,
+        pairing.variables,
+        found.causes,
+        notes,
+    )
+
+
+class _Judged(NamedTuple):
+    """The layers, the first difference, and what explains it."""
+
+    layers: list[Layer]
+    first: Measure | None
+    layer: str | None
+    causes: list[Cause]
+    epsilon: EpsilonCause | None
+
+
+def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
     layers = [
-        Layer(name, measures, "" if measures else pairing.why_not(name))
-        for name, measures in pairing.measures().items()
+        Layer(name, found, "" if found else pairing.why_not(name))
+        for name, found in measures.items()
     ]
     places = list(LAYERS)
     firsts = [layer.first for layer in layers if layer.first]
     first = min(firsts, key=lambda m: (m.step, places.index(m.layer)), default=None)
-    layer = None if first is None else _layer_of(first, layers)
-    suspects = [_OF_DRIFT] if layer == DRIFT else []
-    if first is not None and layer != DRIFT:
-        suspects = suspects_of(pairing, first)
-    notes = list(pairing.notes())
-    return Comparison(
-        recorded, ported, layers, first, layer, pairing.variables, suspects, notes
-    )
+    if first is None:
+        return _Judged(layers, None, None, [], None)
+    layer = _layer_of(first, layers)
+    causes, epsilon = explanation_of(pairing, first)
+    if layer == DRIFT and not causes:
+        causes = [Cause(DRIFT, _OF_DRIFT)]
+    return _Judged(layers, first, layer, causes, epsilon)
+
+
+def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> _Judged:
+    """Judges again, with the tolerance of what an epsilon of the framework makes."""
+    wider = _OF_EPSILON * max(first.difference, epsilon.size)
+    moved = {"loss", *pairing.variables.pairs}
+    early = ("data", "initial weights")
+
+    def widened(measure: Measure) -> Measure:
+        if measure.layer in early or measure.name not in moved:
+            return measure
+        return measure._replace(tolerance=measure.tolerance + wider * measure.step)
+
+    measures = pairing.measures().items()
+    return _judged(pairing, {layer: [*map(widened, m)] for layer, m in measures})
 
 
 def _layer_of(first: Measure, layers: list[Layer]) -> str:

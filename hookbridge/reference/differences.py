@@ -84,7 +84,7 @@ class Pairing:
                 return frozenset(names[n] for n in small if n in names)
         return frozenset()
 
-    def _clear_of(self, name: str) -> Any:
+    def clear_of(self, name: str) -> Any:
         """Which elements of a weight have a gradient that is more than rounding."""
         held = ((self.reference, name), (self.port, self.variables.pairs[name]))
         for recording, key in held:
@@ -222,7 +222,7 @@ class Pairing:
     def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:
         """How far two moves of a whole variable are apart, beyond rounding."""
         is_weight = self.reference.variables[name]["kind"] == "weight"
-        clear = self._clear_of(name) if is_weight and a.shape == b.shape else None
+        clear = self.clear_of(name) if is_weight and a.shape == b.shape else None
         if clear is not None:
             a, b = a[clear], b[clear]
         return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)

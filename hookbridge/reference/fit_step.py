@@ -107,6 +107,10 @@ class FitStep:
         batch = {tensor.op.name: tensor for tensor in fed if tf.is_tensor(tensor)}
         return {**self._fetches, "batch": batch}
 
+    def variations(self, folder: str) -> dict[str, Any]:
+        """None: the step is not in a graph that can be copied."""
+        return {}
+
     def random_ops(self, fetches: Any) -> list[str]:
         """None are known: the step is not in this graph."""
         return []

@@ -17,6 +17,11 @@ _GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp)?$")
 
 
+def is_of_gradients(op: Any) -> bool:
+    """Whether an op is in a scope of what computes gradients."""
+    return _GRADIENTS.search(op.name) is not None
+
+
 def applied(ops: Iterable[Any]) -> dict[str, Parts]:
     """Variable -> the gradient that its update op gets."""
     pairs = (_gradient_of_apply(op) for op in ops if graph_ops.is_apply(op))
@@ -72,7 +77,7 @@ def _rows_before_adding(op: Any) -> Parts:
     todo, visited = [op], set()
     while todo:
         each = todo.pop(0)
-        if each in visited or _GRADIENTS.search(each.name):
+        if each in visited or is_of_gradients(each):
             continue
         visited.add(each)
         if each.type == "UnsortedSegmentSum" and each.inputs[1].op.type == "Unique":
@@ -90,7 +95,7 @@ def _gradient_behind(tensor: Any, default: Any) -> Any:
     todo, visited = [tensor], set()
     while todo:
         each = todo.pop(0)
-        if _GRADIENTS.search(each.op.name):
+        if is_of_gradients(each.op):
             return each
         visited.add(each.name)
         inputs = [t for t in each.op.inputs if t.dtype == each.dtype]

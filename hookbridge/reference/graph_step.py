@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from hookbridge.adapters.session_graph import (
     estimator_stack,
@@ -19,7 +20,11 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.ground import collected
-from hookbridge.reference import graph_gradients
+from hookbridge.reference import graph_gradients, graph_states
+from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
+from hookbridge.reference.measures import finite
+from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.variations import VARIATIONS
 
 v1 = tf.compat.v1
 
@@ -44,17 +49,28 @@ class GraphStep:
         self._steps: graph_steps.StepGraph | None = None
         self._fetches: dict[Any, dict[str, Any]] = {}
         self._kept: list[Any] = []
+        self._ops: frozenset[Any] = frozenset()  # those of all steps up to now
 
     def variables(self) -> Iterator[tuple[str, str, Any]]:
         """`(name, kind, variable)` of all that a checkpoint would hold."""
         graph = self._graph
         trainable, moving = session_variables.model_variables(graph)
-        kinds = {id(v): "weight" for v in trainable} | {id(v): "state" for v in moving}
         counter = collected.global_step(graph)
+        rates = [r.variable for r in learning_rate.find(graph)]
+        known = [*trainable, *moving, counter, *rates]
+        known = [variable for variable in known if variable is not None]
+        moving += graph_states.moved(graph, self._step_ops(), known)
+        kinds = {id(v): "weight" for v in trainable} | {id(v): "state" for v in moving}
         kinds[id(counter)] = "counter"
         saved = session_variables.saved_variables(graph)
         for variable in session_variables.unique([*trainable, *moving, *saved]):
             yield variable.op.name, kinds.get(id(variable), "other"), variable
+
+    def _step_ops(self) -> frozenset[Any]:
+        """The ops of the steps up to now, and what moves the step in others."""
+        steps = self._steps
+        movers = [] if steps is None else [*steps.movers, *steps.pushes, *steps.applies]
+        return self._ops | graph_ops.ancestors(movers)
 
     def facts(self) -> dict[str, Any]:
         """What `recording.json` says of the graph."""
@@ -85,7 +101,9 @@ class GraphStep:
         if key not in self._fetches:
             self._kept.append(step)  # its id is not used again
             ops = self._steps.operations(original)
-            self._fetches[key] = self._fetches_of_step(_needed(ops, fed), fed, original)
+            needed = _needed(ops, fed)
+            self._ops |= needed
+            self._fetches[key] = self._fetches_of_step(needed, fed, original)
         return self._fetches[key]
 
     def _fetches_of_step(
@@ -95,15 +113,21 @@ class GraphStep:
         fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
         trainable, _ = session_variables.model_variables(self._graph)
         applied = graph_gradients.applied(ops)
-        fetches["applied"] = applied
-        fetches["gradients"] = graph_gradients.computed(ops, applied, trainable)
+        computed = graph_gradients.computed(ops, applied, trainable)
+        fetches["applied"] = _fetchable(applied)
+        # A branch or a loop may keep a gradient to itself before it is clipped.
+        fetches["gradients"] = {
+            **{n: parts for n, parts in fetches["applied"].items() if n in computed},
+            **_fetchable(computed),
+        }
         loss = self._loss_of(ops)
         if loss is not None:
             fetches["loss"] = loss
         rates = learning_rate.find(self._graph)
         rates = [r for r in rates if r.update is None or r.update in ops]
-        if len(rates) == 1:
-            fetches["learning_rate"] = rates[0].tensor
+        rate = graph_ops.fetchable(rates[0].tensor) if len(rates) == 1 else None
+        if rate is not None:
+            fetches["learning_rate"] = rate
         fetches["metrics"] = {
             tensor.name.removesuffix(":0"): tensor
             for leaf in graph_ops.leaves(original)
@@ -115,6 +139,26 @@ class GraphStep:
             and tensor is not loss
         }
         return fetches
+
+    def variations(self, folder: str) -> dict[str, Any]:
+        """What the first step would give with known mistakes of porting.
+
+        It helps to name a cause. What cannot be computed is left out.
+        """
+        recording = Recording(folder)
+        fetches = next(iter(self._fetches.values()), {})
+        if not recording.steps or "loss" not in fetches:
+            return {}
+        first = recording.steps[0]
+        kinds = ("weight", "state", "other")
+        names = recording.shapes(*kinds)
+        weights = {n: v for n, v in recording.initial.items() if n in names}
+        try:
+            copy = GraphCopy(self._graph, fetches, first.arrays("batch"), weights)
+            return {VARIATIONS: list(recorded_variations(copy, finite(first.loss)))}
+        except (tf.errors.OpError, ValueError, TypeError, KeyError) as e:
+            logging.info("hb.recorder: the graph was not tried with mistakes: %s", e)
+            return {}
 
     def random_ops(self, fetches: Mapping[str, Any]) -> list[str]:
         """The ops that draw random numbers in what computes a loss."""
@@ -131,13 +175,15 @@ class GraphStep:
             if is_fed or op.type.startswith(_SOURCES) or op.type in _DECODERS:
                 tensors += op.outputs
         for tensor in tensors:
-            if tensor.dtype.base_dtype not in (tf.resource, tf.variant):
+            is_value = tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+            if is_value and self._graph.is_fetchable(tensor):
                 own = tensor.name.removesuffix(":0")
                 yield self._names.get(tensor.name, own), tensor
 
     def _loss_of(self, ops: Any) -> Any:
         """The number whose gradients a step computes; else what the graph calls so."""
         known, trained = self._loss, _trained_loss(self._graph, ops)
+        trained = None if trained is None else graph_ops.fetchable(trained)
         if known is None or not _is_computed(known, ops):
             return trained
         # It may be scaled, for float16 or for replicas.
@@ -147,6 +193,12 @@ class GraphStep:
         ):
             return known
         return trained
+
+
+def _fetchable(gradients: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The gradients of which a session can fetch each part."""
+    values = {n: list(map(graph_ops.fetchable, p)) for n, p in gradients.items()}
+    return {n: p for n, p in values.items() if all(part is not None for part in p)}
 
 
 def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
@@ -173,9 +225,23 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
             for user in op.outputs[0].consumers():
                 name = user.name.removeprefix(f"{scope}/").partition("_grad/")[0]
                 with contextlib.suppress(KeyError, ValueError):
-                    found.add(graph.get_tensor_by_name(f"{name}:0").ref())
+                    source = graph.get_operation_by_name(name)
+                    found |= {tensor.ref() for tensor in _numbers(source, user)}
     losses = [ref.deref() for ref in found]
     return losses[0] if len(losses) == 1 else None
+
+
+def _numbers(op: Any, gradient: Any) -> list[Any]:
+    """The outputs of an op that can be the loss of which an op computes the gradient.
+
+    A loop has its counter among them, and a function what its gradient takes.
+    """
+    if len(op.outputs) == 1:
+        return list(op.outputs)
+    taken = {tensor.name for tensor in gradient.inputs}
+    real = [t for t in op.outputs if t.dtype.base_dtype.is_floating]
+    real = [t for t in real if t.name not in taken]
+    return [t for t in real if t.shape.rank == 0] or real
 
 
 def _is_computed(tensor: Any, ops: Any) -> bool:

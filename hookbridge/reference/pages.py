@@ -63,7 +63,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
     if first is not None:
         verdict = f"First difference: {result.layer}, {described(first)}."
     yield f"<p><b>{html.escape(verdict)}</b></p>"
-    lines = [*(f"suspect: {each}" for each in result.suspects), *result.notes]
+    lines = [*(f"cause: {each}" for each in result.causes), *result.notes]
     yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 

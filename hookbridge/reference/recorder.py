@@ -55,11 +55,11 @@ def recorder(
     Args:
       directory: the folder of the recording, which has none yet.
       steps: how many training steps are recorded.
-      weights_every: whole variables are kept after each this many steps, and after
-        the first and the last one. None keeps those two. An error that ends the
-        training leaves out the last one.
+      weights_every: whole variables are kept after each this many steps, after the
+        first and the last one, and, if they are small, after the first five. An error
+        that ends the training leaves out the last one.
       gradients: "norms" of each variable's gradient, and the whole gradients of the
-        first step; or the gradients "whole" of all steps.
+        steps at the begin; or the gradients "whole" of all steps.
       max_megabytes: how large the recording may become.
       then_stop: whether the training is asked to stop after these steps.
 
@@ -109,6 +109,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._source: Any = None
         self._writer: Writer | None = None
         self._fetches: Any = None
+        self._is_closed = False
         self._followed: dict[str, Any] = {}
 
     @property
@@ -122,7 +123,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         if not roles.runs_here("chief"):
             return
         new_folder(self._directory)
-        self._writer = None
+        self._writer, self._is_closed = None, False
         self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
 
     def before_run(self, run_context: Any) -> Any:
@@ -174,14 +175,21 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             gradients=_dense_ones(results["gradients"], shapes),
         )
         if self.is_done:
-            writer.close()
+            self._close(writer)
             if self._then_stop:
                 run_context.request_stop()
+
+    def _close(self, writer: Writer) -> None:
+        """Writes the end, with what known mistakes of porting would give."""
+        if not self._is_closed:
+            self._is_closed = True
+            writer.note(**self._source.variations(self._directory))
+        writer.close()
 
     def end(self, session: Any) -> None:
         """Ends the recording of a training that had fewer steps, or none."""
         if self._writer is not None:
-            self._writer.close()
+            self._close(self._writer)
         elif self._source is not None:
             logging.warning(
                 "hb.recorder(%r): nothing was recorded. No run moved the global step, "

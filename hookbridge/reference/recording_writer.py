@@ -26,6 +26,9 @@ from hookbridge.reference.recording_files import (
 )
 
 _MEGABYTE = 2**20
+# The first steps are kept whole as long as they take this part of what is allowed: how
+# an optimizer moves weights is seen in several steps.
+_FIRST, _PART_OF_FIRST = 5, 0.1
 
 
 class Writer:
@@ -35,9 +38,9 @@ class Writer:
       directory: an empty folder, or one that can be made.
       facts: what `recording.json` says beside the variables.
       every: the whole variables are kept after each this many steps; None keeps those
-        after the first and the last step.
+        after the first and the last step, and of small ones after the first five.
       whole_gradients: whether gradients are kept as arrays beside their norms, also
-        after the first step.
+        after these steps.
       max_megabytes: how large the recording may become.
     """
 
@@ -94,18 +97,22 @@ class Writer:
             "change_norms": self._changes(after),
         }
         arrays = _named("batch", parts)
+        is_first = self.steps == 1 or self._is_small(parts, after, gradients)
         # Those of the first step tell which updates are chance.
-        if self._whole_gradients or self.steps == 1:
+        if self._whole_gradients or is_first:
             arrays |= _named("gradients", _plain(gradients))
         self._last = after
-        self._kept = self.steps == 1 or bool(
-            self._every and self.steps % self._every == 0
-        )
+        self._kept = is_first or bool(self._every and self.steps % self._every == 0)
         if self._kept:
             arrays |= _named("variables", after)
         self._save(arrays)
         with open(self._folder / STEPS_FILE, "a", encoding="utf-8") as file:
             file.write(json.dumps(_for_json(whole)) + "\n")
+
+    def _is_small(self, *parts: Arrays) -> bool:
+        """Whether a step is one of the first, and these are small beside the limit."""
+        size = sum(np.asarray(v).nbytes for part in parts for v in part.values())
+        return self.steps <= _FIRST and _FIRST * size <= _PART_OF_FIRST * self._limit
 
     def note(self, **facts: Any) -> None:
         """Adds to what `recording.json` says."""

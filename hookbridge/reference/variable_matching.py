@@ -109,10 +109,17 @@ def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
 def _by_shape(shapes: Shapes, in_order: bool) -> dict[tuple[int, ...], list[str]]:
     """The names by their shapes, or by the sizes of their axes in any order."""
     found: dict[tuple[int, ...], list[str]] = {}
-    for name, shape in shapes.items():
-        key = shape if in_order else tuple(sorted(shape))
+    # An average of a variable has its shape, and the other side need not have one.
+    for name in (name for name in shapes if not _is_part(name, shapes)):
+        key = shapes[name] if in_order else tuple(sorted(shapes[name]))
         found.setdefault(key, []).append(name)
     return found
+
+
+def _is_part(name: str, names: Collection[str]) -> bool:
+    """Whether a name is below that of another variable, such as an average of it."""
+    above = _bare(name).rpartition("/")[0]
+    return above in names or f"{above}:0" in names
 
 
 def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:

@@ -11,6 +11,7 @@ from fork_server import ForkServer
 
 STEPS = 60  # so many that the job is killed in the middle
 newest_only = pytest.mark.one_tensorflow
+long = pytest.mark.exhaustive
 
 
 @pytest.mark.slow
@@ -18,7 +19,7 @@ newest_only = pytest.mark.one_tensorflow
     ("kind", "seed"),
     [
         ("one", 1),  # the chief dies before it writes its second checkpoint
-        pytest.param("async", 6, marks=newest_only),  # the server is killed
+        pytest.param("async", 6, marks=[newest_only, long]),  # the server is killed
         pytest.param("sync", 7, marks=newest_only),  # the worker is killed
         ("fit", 43),  # the chief dies after its second checkpoint
     ],
@@ -33,7 +34,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint(
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        pytest.param("one", 3, marks=newest_only),  # the evaluator, then the chief
+        pytest.param("one", 3, marks=[newest_only, long]),  # evaluator, then chief
         ("sync", 7),  # the worker, then the chief
     ],
 )

@@ -49,8 +49,8 @@ def short_run(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory)
     browser.write_text(f'#!/bin/sh\necho "$1" > "{browser}.opened"\n')
     browser.chmod(0o755)
     flags = ("--format=json", "--open", f"--epochs={EPOCHS}")
-    flags += (f"--model_dir={directory}",)
-    done = demo(fork_server, *flags, BROWSER=str(browser))
+    folder = f"--model_dir={directory}"
+    done = demo(fork_server, *flags, folder, BROWSER=str(browser))
     assert done.returncode == 0, done.stderr + done.stdout
     opened = browser.with_name("browser.opened").read_text().strip()
     assert opened == (directory / "report.html").as_uri()

@@ -94,7 +94,7 @@ def test_what_is_done_once_is_done_by_the_chief(finished: Any) -> None:
         assert 0 <= late <= (LATE_STEPS if loop == "session" else 0)
 
 
-def test_the_readme_shows_what_is_printed(finished: Any, repo_root: Path) -> None:
+def test_the_page_shows_what_is_printed(finished: Any, repo_root: Path) -> None:
     """Each shown line is printed, in this order; numbers may differ by run."""
     _, _, folder = finished
     runs = [Run(loop, loop, folder / loop, accounts(folder / loop)) for loop in LOOPS]
@@ -104,7 +104,7 @@ def test_the_readme_shows_what_is_printed(finished: Any, repo_root: Path) -> Non
     assert lines[-1] == "Every guest saw the documented events in every process."
     (row,) = (line for line in lines if line.startswith("CSVLogger ("))
     assert row.split()[-3:] == ["1", "-", "1"]
-    page = (repo_root / "README.md").read_text("utf-8")
+    page = (repo_root / "docs" / "examples.md").read_text("utf-8")
     shown = page.partition("It prints, shortened:\n\n```text\n")[2].partition("```")[0]
     printed = iter(lines)
     told = [line for line in shown.splitlines() if line != "..."]

@@ -158,10 +158,12 @@ def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
 
 
 def _import_all() -> None:
+    import pytest  # noqa: F401
     import tensorflow  # noqa: F401
 
     import hookbridge as hb
     from hookbridge.jobs.loops import callable_session  # noqa: F401
+    from hookbridge.jobs.training import job  # noqa: F401
 
     _ = (hb.loops.SessionCluster, hb.as_hooks, hb.replicate_model_fn)
 

@@ -196,6 +196,23 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
     assert command(capsys, "rewrite", "--check", tmp_path).code == 1  # nine remain
 
 
+def test_a_bad_file_that_nothing_imports_is_named_and_fails_nothing(
+    tmp_path: Path, capsys: Output
+) -> None:
+    """The exit code is about what was asked: the programs of a folder, or a file."""
+    (tmp_path / "good.py").write_text("import json\n")
+    bad = tmp_path / "tools" / "two.py"
+    bad.parent.mkdir()
+    bad.write_text("print 'old'\n")
+    done = command(capsys, "rewrite", tmp_path)
+    assert done.code == 0 and "1 not read" in done.out
+    assert "two.py: Python 2" in done.out and "no file that was read" in done.out
+    assert command(capsys, "rewrite", bad).code == 1
+    (tmp_path / "good.py").write_text("from tools import two\n")
+    done = command(capsys, "rewrite", tmp_path)
+    assert done.code == 1 and "no file that was read" not in done.out
+
+
 def test_all_files_are_written_or_none(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(OLD)

@@ -175,7 +175,7 @@ def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
     in_place(path)
     assert sources(path) == [
         f"# {line}\nif True:\n    pass  # {line}\n"
-        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.zeros(3)"
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n\nx = tf.zeros(3)"
     ]
     for other in ("!pip install tensorflow", "!pip install 'tensorflow>=2.1'"):
         with subtests.test(str(other)):

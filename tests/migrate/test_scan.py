@@ -51,6 +51,15 @@ def test_the_findings_of_each_line(name: str, text: str, tmp_path: Path) -> None
     assert {line: sorted(codes) for line, codes in found.items()} == expected
 
 
+def test_rows_of_unequal_length_may_come_from_another_file(tmp_path: Path) -> None:
+    (tmp_path / "data.py").write_text(
+        "import numpy as np\ndef batches(rows):\n    return np.array(rows)\n"
+    )
+    text = "import data\ndata.batches(list(zip(x, y)))\n"
+    (found,) = scan_text(tmp_path, text)
+    assert (Path(found.file).name, found.code) == ("data.py", "UNEQUAL_ROWS")
+
+
 HOOKS = """\
 import tensorflow as tf
 class Base(tf.estimator.SessionRunHook):

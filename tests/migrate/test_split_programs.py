@@ -86,7 +86,7 @@ def test_a_switch_does_not_use_what_a_later_import_binds(tmp_path: Path) -> None
         in_place(tmp_path)
         assert (tmp_path / "main.py").read_text() == (
             "import tensorflow.compat.v1 as tf\n"
-            f"tf.disable_v2_behavior()\n{star}\ntf.Session()\n"
+            f"tf.disable_v2_behavior()\n\n{star}\ntf.Session()\n"
         )
 
 

@@ -96,7 +96,7 @@ def test_rows_and_a_short_last_batch(keras: Any, tmp_path: Path) -> None:
         assert result.is_same, str(result)
         return
     assert first_difference(result) == ("update", 1, "embed/embeddings")
-    assert result.suspects[0].startswith("rows that a batch has twice")
+    assert result.causes[0].text.startswith("rows that a batch has twice")
 
 
 def test_a_setting_of_the_optimizer(keras: Any, tmp_path: Path) -> None:
@@ -105,7 +105,8 @@ def test_a_setting_of_the_optimizer(keras: Any, tmp_path: Path) -> None:
     adam = keras.optimizers.Adam(1e-8, beta_2=0.99)
     result = Words(keras, adam).trained(reference, tmp_path / "port")
     assert first_difference(result) == ("update", 1, "beta_2")
-    assert "beta_2 is 0.999 in the reference and 0.99 in the port" in result.suspects
+    told = "beta_2 is 0.999 in the reference and 0.99 in the port"
+    assert result.causes[0].text == told
 
 
 @one_keras
@@ -120,7 +121,7 @@ def test_a_frozen_layer(keras: Any, tmp_path: Path) -> None:
     result = port.trained(reference, tmp_path / "frozen")
     assert first_difference(result) == ("update", 1, "embed/embeddings")
     told = "`embed/embeddings` does not move in the port: frozen, or left out"
-    assert result.suspects[0] == told
+    assert result.causes[0].text == told
 
 
 def classifier(keras: Any, **faults: Any) -> Any:
@@ -167,21 +168,16 @@ def test_the_same_training_again(keras: Any, reference: Path, tmp_path: Path) ->
 
 @one_keras
 @pytest.mark.parametrize(
-    ("faults", "suspect"),
-    [
-        ({"activation": "selu"}, "a layer: its activation"),
-        ({"epsilon": 1e-1}, "a layer: its activation, padding or epsilon"),
-        ({"smoothing": 0.1}, "label smoothing"),
-    ],
+    "faults", [{"activation": "selu"}, {"epsilon": 1e-1}, {"smoothing": 0.1}]
 )
 def test_faults_of_the_forward_pass(
-    keras: Any, faults: dict[str, Any], suspect: str, reference: Path, tmp_path: Path
+    keras: Any, faults: dict[str, Any], reference: Path, tmp_path: Path
 ) -> None:
+    """Nothing tells their cause, and none is named."""
     port = recorded(classifier(keras, **faults), tmp_path / "port", *DATA, SIZE)
     result = hb.compare(reference, port)
     assert first_difference(result) == ("forward", 1, "loss")
-    assert any(suspect in each for each in result.suspects)
-    assert not any("l2 in the loss of" in each for each in result.suspects)
+    assert not result.causes, str(result)
 
 
 @one_keras
@@ -189,7 +185,9 @@ def test_a_layer_without_its_bias(keras: Any, reference: Path, tmp_path: Path) -
     port = recorded(classifier(keras, bias=False), tmp_path / "port", *DATA, SIZE)
     result = hb.compare(reference, port)
     assert first_difference(result) == ("forward", 2, "loss")
-    assert result.suspects[0] == "out/bias: in the reference alone, a layer or a bias"
+    assert (
+        result.causes[0].text == "out/bias: in the reference alone, a layer or a bias"
+    )
 
 
 @one_keras
@@ -198,7 +196,7 @@ def test_a_dropped_batch(keras: Any, reference: Path, tmp_path: Path) -> None:
     port = recorded(classifier(keras), tmp_path / "port", whole.repeat(2))
     result = hb.compare(reference, port)
     assert first_difference(result)[:2] == ("data", 3)
-    assert "another shape: another batch size" in result.suspects[0]
+    assert "another shape: [6" in result.causes[0].text
 
 
 @one_keras
@@ -221,7 +219,7 @@ def test_sample_weights(keras: Any, tmp_path: Path) -> None:
     port = recorded(classifier(keras), tmp_path / "without", replay.dataset())
     result = hb.compare(reference, port)
     assert first_difference(result) == ("forward", 1, "loss")
-    assert result.suspects[0] == "the port does not get `sample_weight`"
+    assert result.causes[0].text == "the port does not get `sample_weight`"
 
 
 def linear(folder: Path, weights: Any, **options: Any) -> Path:
@@ -238,7 +236,7 @@ def test_weights_without_a_partner(tmp_path: Path) -> None:
     port = linear(tmp_path / "transposed", {"fc.weight": one.T})
     result = hb.compare(reference, port)
     assert first_difference(result) == ("initial weights", 1, "layer/kernel")
-    assert "transposed kernel" in result.suspects[0]
+    assert "comes transposed" in result.causes[0].text
     result = hb.compare(reference, linear(tmp_path / "port", {"fc.weight": other}))
     assert result.is_same
     told = "not compared, since no name or shape tells a partner: layer/kernel of the "
@@ -362,4 +360,3 @@ def test_settings_behind_a_scaled_loss(
     assert (settings["class"], settings["momentum"]) == ("SGD", 0.0)
     result = hb.compare(scaled, reference)
     assert first_difference(result)[:2] == ("forward", 1)
-    assert "mixed precision" in result.suspects[-1]

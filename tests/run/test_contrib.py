@@ -333,6 +333,45 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
             getattr(module, last)
 
 
+def test_heads_of_estimator_have_the_losses_of_1_15() -> None:
+    heads = namespace.root().estimator
+    logits = [[0.5], [-1.0]]
+    for head, values, labels, wanted in (  # the losses are those of 1.15.5
+        (heads.binary_classification_head(), logits, [[1], [0]], 0.39366934),
+        (
+            heads.multi_class_head(3),
+            [[0.5, 1.0, 2.0], [-1.0, 0.0, 0.0]],
+            [[1], [2]],
+            1.16318178,
+        ),
+        (heads.regression_head(), logits, [[1.0], [0.0]], 0.625),
+        (heads.poisson_regression_head(), logits, [[1.0], [2.0]], 2.08420348),
+        (heads.logistic_regression_head(), logits, [[1.0], [0.3]], 0.54366934),
+    ):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            found = head.create_loss({}, "eval", tf.constant(values), labels)
+            assert session.run(found.training_loss) == pytest.approx(wanted)
+
+
+def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
+    for file, place, names in (
+        ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),
+        ("layers.python.layers.utils", "layers.utils", "collect_named_outputs"),
+        ("layers.python.layers.utils", "layers.utils", "get_variable_collections"),
+        ("losses.python.losses.loss_ops", "losses.loss_ops", "_safe_mean"),
+        ("slim.python.slim.data.parallel_reader", "data.parallel_reader", "get_data"),
+        ("slim.python.slim.learning", "learning", "_wait_for_step"),
+    ):
+        module = importlib.import_module(f"tf_slim.{place}")
+        value: Any = namespace.root()
+        for part in file.split("."):
+            value = getattr(value, part)
+        for name in [each for each in vars(module) if each.startswith(names)]:
+            found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
+            assert found is not None and found.living == f"{module.__name__}.{name}"
+            assert getattr(value, name) is vars(module)[name]
+
+
 def test_names_of_contrib_that_no_area_of_today_has() -> None:
     contrib = namespace.root()
     hooks = [tf.compat.v1.train.StopAtStepHook(1)]

@@ -42,3 +42,19 @@ index_table_from_tensor: AnyFunction = _with_mapping("index_table_from_tensor")
 index_to_string_table_from_tensor: AnyFunction = _with_mapping(
     "index_to_string_table_from_tensor"
 )
+
+
+def index_to_string(
+    tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None
+) -> Any:
+    """`tf.contrib.lookup.index_to_string`: the strings at some places of a mapping."""
+    table = index_to_string_table_from_tensor(mapping, default_value, name=name)
+    return table.lookup(tensor)
+
+
+def string_to_index(
+    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+) -> Any:
+    """`tf.contrib.lookup.string_to_index`: the places of strings in a mapping."""
+    table = index_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)

@@ -106,7 +106,26 @@ def read_data_sets(
     )
 
 
-load_mnist = read_data_sets
+def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
+    """`tf.contrib.learn.datasets.mnist.load_mnist`: the files of a folder."""
+    return read_data_sets(train_dir)
+
+
+def load_dataset(
+    name: str, size: str = "small", test_with_fake_data: bool = False
+) -> Datasets:
+    """`tf.contrib.learn.datasets.load_dataset`, of which MNIST is left.
+
+    The others were files of `tf.contrib`, or downloads.
+    """
+    if name in ("boston", "dbpedia", "iris"):
+        raise errors.GoneNameError(
+            f"tf.contrib.learn.datasets.load_dataset({name!r}): only 'mnist' is left. "
+            "Way out: `sklearn.datasets`, or a file of your own."
+        )
+    if name != "mnist":
+        raise ValueError(f"Name of dataset is not found: {name}")
+    return load_mnist()
 
 
 def _read(folder: str, name: str) -> Any:

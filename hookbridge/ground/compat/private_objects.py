@@ -45,9 +45,29 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.distribute.distribute_config:DistributeConfig",
         "`tf.contrib.distribute.DistributeConfig`, which has no public name today",
     ),
-    "deprecated": PrivateName(
-        "tensorflow.python.util.deprecation:deprecated",
-        "the decorator `tf.contrib.framework.deprecated`, which has no public name",
+    "bounded_tensor_spec": PrivateName(
+        "tensorflow.python.framework.tensor_spec:BoundedTensorSpec",
+        "`tf.contrib.framework.BoundedTensorSpec`, which has no public name",
+    ),
+    "init_ops": PrivateName(
+        "tensorflow.python.ops.init_ops",
+        "orthogonal initializers of `tf.contrib.framework`, without public names",
+    ),
+    "smart_cond": PrivateName(
+        "tensorflow.python.framework.smart_cond",
+        "`smart_case` of `tf.contrib.framework` and its like, without public names",
+    ),
+    "nth_element": PrivateName(
+        "tensorflow.python.ops.nn_ops:nth_element",
+        "`tf.contrib.nn.nth_element`, which has no public name",
+    ),
+    "best_effort_input_batch_size": PrivateName(
+        "tensorflow.python.ops.rnn:_best_effort_input_batch_size",
+        "`tf.contrib.rnn.best_effort_input_batch_size`, which has no public name",
+    ),
+    "meta_graph": PrivateName(
+        "tensorflow.python.framework.meta_graph",
+        "the ops of a graph, for `tf.contrib.util`, which have no public name",
     ),
     "autograph_sources": PrivateName(
         "tensorflow.python.autograph.pyct.inspect_utils",
@@ -152,8 +172,7 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "deprecation": PrivateName(
         "tensorflow.python.util.deprecation",
-        "the deprecation marks of the Estimator package's symbols",
-        min_tf=(2, 16),
+        "the deprecation marks of Estimator's symbols, and of `tf.contrib.framework`",
     ),
     "distribute_coordinator": PrivateName(
         "tensorflow.python.distribute.distribute_coordinator",

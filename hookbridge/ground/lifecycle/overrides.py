@@ -102,8 +102,15 @@ def called_for(guests: Sequence[Any], event: str) -> list[Any]:
         g
         for g in guests
         if overrides(g, event)
-        or (
-            callable(getattr(g, event, None))
-            and (overrides(g, alias) or _insists(g, mode))
-        )
+        or overrides(g, alias)
+        or (callable(getattr(g, event, None)) and _insists(g, mode))
     ]
+
+
+def method_for(guest: object, event: str) -> Any:
+    """The method that is called for an event, of a guest of `called_for`.
+
+    A callback of no Keras may have Keras's older name of a batch method alone.
+    """
+    method = getattr(guest, event, None)
+    return method or getattr(guest, event.replace("_train_", "_"))

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.hooked_loop import epoch_means
+from hookbridge.adapters.hooked_loop.epoch_means import Means
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.running_mean import RunningMean
 
@@ -37,15 +39,33 @@ class OwnEpochLogs:
     """
 
     def __init__(self) -> None:
-        self._metrics: dict[int, Any] = {}
+        self._metrics: dict[str, Any] = {}
         self.begin()
 
     def begin(self) -> None:
         """An epoch begins: means and metrics begin anew."""
         self._means: dict[str, RunningMean] = {}
+        self._earlier = Means()  # what an earlier run had of this epoch
         self.last: dict[str, Any] = {}
         for metric in self._metrics.values():
             metric.reset_state()
+
+    def note(self, logs: Logs) -> None:
+        """Notes the metrics that a step fills, before it does."""
+        for name, item in logs.items() if isinstance(logs, Mapping) else ():
+            if hasattr(item, "result") and hasattr(item, "reset_state"):
+                self._metrics[name] = item
+
+    def means(self) -> Means:
+        """See `EpochMeans.means`."""
+        sums, metrics = epoch_means.of_metrics(self._metrics)
+        own = {name: mean.state() for name, mean in self._means.items()}
+        return Means({**self._earlier.sums, **sums, **own}, metrics)
+
+    def go_on(self, means: Means) -> Means:
+        """See `EpochMeans.go_on`; means begin with the first value of their name."""
+        self._earlier = epoch_means.put(self._metrics, means)
+        return self._earlier
 
     def after(
         self, returned: object, logs: Logs, args: Sequence[Any]
@@ -67,12 +87,13 @@ class OwnEpochLogs:
 
     def _value(self, item: object) -> Any:
         if hasattr(item, "result") and hasattr(item, "reset_state"):
-            self._metrics.setdefault(id(item), item)
             return item.result()
         return item() if callable(item) else item
 
     def _mean(self, name: str) -> RunningMean:
-        return self._means.setdefault(name, RunningMean(0, 0))
+        if name not in self._means:
+            self._means[name] = RunningMean(*self._earlier.sums.get(name, (0, 0)))
+        return self._means[name]
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class OwnLoop:
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
         installation = OwnInstallation()
         run = HookedRun.open(model, lambda run: fit_host(run, installation))
+        run.means = self._logs
         try:
             assign(model, stop_training=False)
             for callback in self._callbacks:
@@ -221,8 +222,9 @@ class OwnLoop:
             raise EndOfLoop
         if not self._is_in_epoch:
             self._is_in_epoch = True
+            self._logs.begin()  # before the event, as in `fit`
             self._list.on_epoch_begin(self._epoch)
-            self._logs.begin()
+        self._logs.note(logs)
         self._list.on_train_batch_begin(self._batch)
         if self._installation is None:
             returned = step(*args)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
+from hookbridge.ground.module_names import bound_by_statement
 from hookbridge.ground.nearest_names import nearest
 
 # What a model definition file has, one of them.
@@ -86,7 +87,7 @@ class FileText:
         """`{name: statement}` of the names that the top level of the file binds."""
         found = {}
         for statement in self._top:
-            for name in _bound(statement):
+            for name in bound_by_statement(statement):
                 found[name] = statement
         return found
 
@@ -207,19 +208,6 @@ def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
     is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
     has_decorator = bool(getattr(statement, "decorator_list", ()))
     return is_own and not has_decorator and not name.startswith("_")
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that one statement binds."""
-    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        yield statement.name
-    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        for alias in statement.names:
-            yield alias.asname or alias.name.partition(".")[0]
-    else:
-        for node in _run_at_once(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
 
 
 def _called(call: ast.Call) -> str:

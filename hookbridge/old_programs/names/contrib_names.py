@@ -12,6 +12,7 @@ tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had
 
 from __future__ import annotations
 
+from hookbridge.old_programs.names.installed_names import missing
 from hookbridge.old_programs.names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
@@ -22,6 +23,8 @@ AREAS: dict[str, tuple[str, ...]] = {
 # Names that are not where the rest of their area is. Classes of ours that derive from
 # Keras 2 or Estimator are among them: these are loaded only for who asks.
 NAMES: dict[str, str] = table("names")["contrib names"]
+# Area -> packages of tf_slim with the same files, whose private names stayed, too.
+_FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
 # The last parts of the names of its files, of which programs import private ones too.
 FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
@@ -53,9 +56,13 @@ def lives(name: str) -> bool:
     if has_files:
         *_, near, last = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
-        return (areas_above(area) and last in FILES_IN_AREAS) or any(
-            f"{place}.{last}" in NAMES or last in names().get(place, ())
-            for place in (area, f"{area}.{near}")
+        return (
+            (areas_above(area) and last in FILES_IN_AREAS)
+            or any(
+                f"{place}.{last}" in NAMES or last in names().get(place, ())
+                for place in (area, f"{area}.{near}")
+            )
+            or bool(in_file_of_slim(area, near, last))
         )
     # The innermost area above the name decides; after a class anything may follow.
     parts = path.split(".")
@@ -66,3 +73,19 @@ def lives(name: str) -> bool:
         if above in names():
             return parts[place] in names()[above]
     return False
+
+
+def in_file_of_slim(area: str, file: str, name: str) -> str:
+    """The name in tf_slim of what a file of an area had; empty if it has none.
+
+    Args:
+      area: the area, such as `layers`.
+      file: the last part of the file's name, such as `utils`.
+      name: what is asked for in it. Nothing is known where tf_slim is not installed.
+    """
+    for package in _FILES_OF_SLIM.get(area, ()) if file else ():
+        module = f"{package}.{file}"
+        lack = missing(f"{module}.{name}", module.count(".") + 1)
+        if lack.is_certain and not lack.rest:
+            return f"{module}.{name}"
+    return ""

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib.util
-import inspect
-import re
-from collections.abc import Iterable, Iterator, Sequence
+import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.ground import compat
+from hookbridge.ground.module_names import ModuleNames, names_of_module
 from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.target import Target
 
-# A module with one of these may have names that its text does not show.
-_OPAQUE = re.compile(
-    r"^[ \t]*(?:def )?__getattr__\b|__getattr__,|\bsys\.modules\[|\bglobals\(\)[.\[]"
-    r"|\bsetattr\(sys\b|\bvars\(\)|^exec\(|\.attach\w*\(|\bmodule_wrapper\b"
-    r"|=[ \t]*globals\(\)",
-    re.M,
-)
-# What binds names at the top of a module, and inside of `try` and `if` there. It is
-# searched for, since parsing takes seconds for the long files of TensorFlow.
-_BLOCK = re.compile(
-    r"^(?:if|elif|else|try|except|finally|with|for|while)\b[^\n]*:[^\n]*\n"
-    r"((?:[ \t]+[^\n]*\n|\n)+)",
-    re.M,
-)
-_DEFINED = re.compile(r"^(?:async )?(?:def|class)[ \t]+(\w+)", re.M)
-_ASSIGNED = re.compile(r"^\(?(\w[\w, \t]*?)\)?[ \t]*(?::[^=\n]+)?=(?!=)", re.M)
-_ANNOTATED = re.compile(r"^(\w+)[ \t]*:", re.M)
-_IMPORTED = re.compile(
-    r"^(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.M
-)
-_STAR = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+\(?\*", re.M)
+# What each module has, whatever its text says.
+_OF_MODULES = frozenset({*vars(types.ModuleType("")), *dir(types.ModuleType)}) | {
+    "__annotations__",
+    "__builtins__",
+    "__cached__",
+    "__file__",
+    "__path__",
+}
 
 
 class Missing(NamedTuple):
@@ -102,12 +88,14 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
 
     `is_module` tells that the part has to be a module.
     """
+    if any(map(_is_built, folder.glob(f"{part}.*"))):
+        return True
     init = folder / "__init__.py"
-    there = any(map(_is_built, folder.glob(f"{part}.*"))) or has(init, part)
-    text = _text(init)
-    if there or not is_module or text is None:
-        return there
-    return None if text.adds_modules else False
+    names, is_bound = names_in(init), has(init, part)
+    if not is_module or names is None:
+        return is_bound
+    # What the package binds may be a module of another name.
+    return None if is_bound or names.adds_modules else False
 
 
 def _is_built(file: Path) -> bool:
@@ -142,15 +130,6 @@ def package(root: str) -> Path | None:
     return file if file.suffix == ".py" else None
 
 
-class _Text(NamedTuple):
-    """What the text of a module shows without being parsed."""
-
-    is_opaque: bool  # whether it may have names that it does not show
-    adds_modules: bool  # whether it may add modules that have no files
-    bound: frozenset[str]  # the names that it binds
-    starred: tuple[str, ...]  # modules all of whose names it imports
-
-
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
     """Whether a module has a name; None if its text does not show it."""
@@ -160,17 +139,19 @@ def has(file: Path, name: str) -> bool | None:
 def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
     """The same; of the modules that were asked already nothing more comes."""
     asked.add(file)
-    text = _text(file)
-    if text is None:
+    names = names_in(file)
+    if names is None:
         return False
-    if name in text.bound:
+    if names.removes_names:
+        return None
+    if name in names.certain or name in _OF_MODULES:
         return True
-    others: set[bool | None] = {None} if text.is_opaque else set()
-    if not name.startswith("_"):
-        others |= {_in_starred(file, star, name, asked) for star in text.starred}
-    if True in others:
+    is_unknown = names.is_opaque or name in names.possible
+    answers: set[bool | None] = {None} if is_unknown else {False}
+    answers |= {_in_starred(file, star, name, asked) for star in names.starred}
+    if True in answers:
         return True
-    return None if None in others else False
+    return None if None in answers else False
 
 
 def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
@@ -182,52 +163,26 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
         return None  # not installed
     place = place.joinpath(*parts)
     source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    # A module in another language shows nothing.
+    if place.is_dir() and any(place.glob(f"{name}*")):
+        return None  # a star gives those modules of a package that were imported
     if source in asked:
         return False
-    return _has(source, name, asked) if source.is_file() else None
+    names = names_in(source)
+    if names is None:
+        return None  # a module in another language shows nothing
+    if names.listed is not None:
+        return name in names.listed
+    if name.startswith("_") and "__all__" not in names.possible:
+        return False
+    answer = _has(source, name, asked)
+    # Which of its names a star gives is computed.
+    return None if answer and "__all__" in names.possible else answer
 
 
 @functools.cache
-def _text(file: Path) -> _Text | None:
-    """None if the file is not there."""
-    if not file.is_file():
+def names_in(file: Path) -> ModuleNames | None:
+    """The names of a module; None if the file is not there, or is no Python."""
+    try:
+        return names_of_module(parsed(file.read_bytes()))
+    except (OSError, SyntaxError, ValueError):
         return None
-    text = file.read_text("utf-8", "replace")
-    blocks = [inspect.cleandoc(f"\n{block}") for block in _BLOCK.findall(text)]
-    names: set[str] = set()
-    for part in (text, *blocks):
-        names.update(_DEFINED.findall(part), _ANNOTATED.findall(part))
-        for assigned in _ASSIGNED.findall(part):
-            names.update(re.findall(r"\w+", assigned))
-        for imported in _IMPORTED.findall(part):
-            items = re.sub(r"#[^\n]*|[()\\\s]+", " ", imported).split(",")
-            names.update(
-                words[-1].partition(".")[0] for i in items if (words := i.split())
-            )
-    return _Text(
-        bool(_OPAQUE.search(text)),
-        "sys.modules" in text or "meta_path" in text,
-        frozenset(names),
-        tuple(_STAR.findall(text)),
-    )
-
-
-@functools.cache
-def names_in(file: Path) -> frozenset[str]:
-    """The names that a module binds at its top level."""
-    return frozenset(_bound(parsed(file.read_bytes()).body))
-
-
-def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that statements bind, in blocks too, but not inside definitions."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name.partition(".")[0]
-        elif isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
-                yield node.id
-        else:
-            yield from _bound(ast.iter_child_nodes(node))

@@ -28,6 +28,8 @@ class LostName(NamedTuple):
     is_method: bool = False  # of the objects of a class, which is a part of the name
     # A name that a file has to have for it, since others have such a method, too.
     seen_with: str = ""
+    # Whether objects of other classes have such a method, and keep it.
+    is_of_others: bool = False
 
 
 @functools.cache
@@ -49,6 +51,7 @@ def lost_names() -> dict[str, LostName]:
             row.get("given back", False),
             row.get("method", False),
             row.get("seen with", ""),
+            row.get("others have it", False),
         )
         for name, row in table("lost").items()
     }

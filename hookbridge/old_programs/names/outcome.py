@@ -10,6 +10,8 @@ V1 = "tf.compat.v1"
 ESTIMATOR = "hookbridge.estimator"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
+# Private names with these codes may still be there.
+_MAY_BE_THERE = frozenset({"PRIVATE", "KERAS_PRIVATE"})
 
 
 class Resolution(NamedTuple):
@@ -18,6 +20,11 @@ class Resolution(NamedTuple):
     code: str
     living: str = ""  # a dotted name; empty if a rename does not help
     hint: str = ""  # the way out in words, where there is no living name
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether an import of the name fails, and no other name replaces it."""
+        return not self.living and self.code not in _MAY_BE_THERE
 
     @property
     def way_out(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, old_keras, private_names
-from hookbridge.old_programs.names.installed_names import names_in
+from hookbridge.old_programs.names.installed_names import has
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
     lost_names,
@@ -159,6 +159,10 @@ def _contrib(path: str, target: Target) -> str:
     source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
         return _public(source, "", target) or carried
+    area, _, files = path.partition(".python.")
+    *_, file, last = ["", *files.split(".")]
+    if in_slim := contrib_names.in_file_of_slim(area, file, last):
+        return in_slim
     parts = path.split(".")
     for place in range(len(parts) - 1, 0, -1):
         name, rest = parts[place], ".".join(parts[place + 1 :])
@@ -166,7 +170,7 @@ def _contrib(path: str, target: Target) -> str:
             if source.startswith("ours."):
                 *rooms, module = source.split(".")[1:]
                 own = packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
-                if name in names_in(own):
+                if has(own, name):
                     return carried
             elif living := _public(source, name, target):
                 return joined(living, rest)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hookbridge.ground.module_names import bound_by
 from hookbridge.old_programs.reading.import_statements import (
     canonical,
     imports,
@@ -29,6 +30,9 @@ _BINDING = frozenset(
         ast.AsyncFunctionDef,
         ast.Lambda,
         ast.ClassDef,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
     }
 )
 # What has nothing below it.
@@ -129,16 +133,12 @@ class Names:
         inner = scope
         if isinstance(child, ast.Import | ast.ImportFrom):
             self._import(child, scope)
-        elif isinstance(child, ast.arg):
-            scope.others[child.arg] += 1
         elif isinstance(child, ast.Assign):
             self._assign(child, scope)
         elif isinstance(child, ast.Global):
             self._top.others.update(child.names)
-        elif isinstance(child, ast.ExceptHandler):
-            scope.others[child.name or ""] += 1
-        elif isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-            scope.others[getattr(child, "name", "")] += 1
+        else:
+            scope.others.update(bound_by(child))
             inner = Scope(scope) if isinstance(child, _FUNCTIONS) else scope
         before, self._in_try = self._in_try, self._in_try or isinstance(child, ast.Try)
         self._walk(child, inner)

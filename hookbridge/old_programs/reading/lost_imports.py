@@ -36,18 +36,15 @@ def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
 
 def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
     """The names among them that nothing uses: the program runs without them."""
-    return frozenset(
-        one.full
-        for one in _of_libraries(module, programs)
-        if programs.is_unused(module, one.bound) and _is_lost(one)
-    )
+    lost = filter(_is_lost, _of_libraries(module, programs))
+    return frozenset(programs.unused_names(module, lost))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
     """The imports of packages that are not installed, and of which nothing is used."""
+    unused = programs.unused_names(module, _of_libraries(module, programs))
     for one in _of_libraries(module, programs):
-        is_unused = programs.is_unused(module, one.bound)
-        if is_unused and is_absent(one.full, module, programs):
+        if one.full in unused and is_absent(one.full, module, programs):
             yield one
 
 

@@ -23,13 +23,16 @@ from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
+from hookbridge.old_programs.reading.arrays import Arrays
 from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.comments import Comment, comments_in
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
+from hookbridge.old_programs.reading.unequal_rows import Rows
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
@@ -72,6 +75,21 @@ class Module:
     def lines(self) -> list[str]:
         """The lines of `text`, as Python counts them."""
         return split_lines(self.text)
+
+    @functools.cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """The comments of `text`."""
+        return tuple(comments_in(self.text))
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        """What is known of the values in it."""
+        return Arrays(self.tree, self.names.canonical)
+
+    @functools.cached_property
+    def rows(self) -> Rows:
+        """What is known of the lists in it."""
+        return Rows(self.tree)
 
     @functools.cached_property
     def dotted(self) -> str:
@@ -130,15 +148,22 @@ class Module:
     @functools.cached_property
     def words(self) -> frozenset[str]:
         """Every name and text that the module says, but for what its imports bind."""
-        said: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.Name):
-                said.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                said.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said.add(node.value)
-        return frozenset(said)
+        names = {n.id for n in self.nodes if isinstance(n, ast.Name)}
+        return self.said | self.attributes | names
+
+    @functools.cached_property
+    def attributes(self) -> frozenset[str]:
+        """Every name that stands behind a dot."""
+        return frozenset(n.attr for n in self.nodes if isinstance(n, ast.Attribute))
+
+    @functools.cached_property
+    def said(self) -> frozenset[str]:
+        """Every text that the module says: `__all__` has names, too."""
+        return frozenset(
+            node.value
+            for node in self.nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
 
     @functools.cached_property
     def own_members(self) -> frozenset[str]:
@@ -184,10 +209,12 @@ class Unread:
     Attributes:
       file: its path, as it was found.
       reason: why, in one line.
+      is_apart: whether it was found in a folder and no file that was read imports it.
     """
 
     file: str
     reason: str
+    is_apart: bool = False
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookbridge import errors
 from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading.import_statements import all_imports, canonical
+from hookbridge.old_programs.reading.import_statements import (
+    Import,
+    all_imports,
+    canonical,
+)
 from hookbridge.old_programs.reading.imported_files import (
     folders_above,
     imported,
@@ -26,12 +30,17 @@ from hookbridge.old_programs.reading.modules import (
 from hookbridge.old_programs.reading.scripts import (
     does_something,
     is_script,
+    is_test,
     runs_statements,
 )
 from hookbridge.old_programs.reading.search_path import added_folders
+from hookbridge.old_programs.reading.unequal_rows import Parameter
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
+_CONFTEST = "conftest.py"
+# Functions of NumPy that make arrays.
+_MAKING = frozenset({"array", "asanyarray", "asarray"})
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -61,10 +70,16 @@ class Place:
     own: Mapping[str, Module]
     is_main: bool  # whether it is the main file of one
     is_run: bool  # whether it is that and does something when it runs
+    # Whether processes start in it: it is run, or is the first `conftest.py` of tests.
+    starts: bool = False
     # Canonical names that it imports from TensorFlow, and that nothing uses.
     unused: frozenset[str] = frozenset()
     # The names that other files of its programs import from it, one by one.
     taken: frozenset[str] = frozenset()
+    # The names that it binds by imports and that other files of its programs use.
+    shared: frozenset[str] = frozenset()
+    # Parameters of functions that get lists which may have rows of unequal length.
+    rows: frozenset[Parameter] = frozenset()
     # What it imports from libraries that have lost it, and does not use, by full names.
     unused_lost: frozenset[str] = frozenset()
 
@@ -102,6 +117,8 @@ class Programs:
         self._link()
         self._of: dict[Module, list[Meaning]] = {}
         self._of_main: dict[Module, Meaning] = {}
+        # The meanings of the programs whose processes start in a module.
+        self._started: dict[Module, list[Meaning]] = {}
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
@@ -109,6 +126,7 @@ class Programs:
             parts = self.parts(main)
             of_main = meaning_of(part.evidence for part in parts)
             self._of_main[main] = of_main
+            self._started.setdefault(self._start(main), []).append(of_main)
             for part in parts:
                 self._of.setdefault(part, []).append(of_main)
                 self._beside.setdefault(part, set()).update(parts)
@@ -130,7 +148,22 @@ class Programs:
             for other in own.values()
             if other is not module
         }
-        return [m for m in self.modules if m not in imported_ones or is_script(m)]
+        return [
+            m
+            for m in self.modules
+            if m not in imported_ones or is_script(m) or is_test(m)
+        ]
+
+    def _start(self, main: Module) -> Module:
+        """Where the process of a main file starts: of tests it is `conftest.py`."""
+        own = self._imports[main].values() if is_test(main) else ()
+        first = [m for m in own if os.path.basename(m.path) == _CONFTEST]
+        return min(first, key=lambda m: len(m.path), default=main)
+
+    def imports_unread(self, file: Unread) -> bool:
+        """Whether one of the modules imports a file that could not be read."""
+        path = os.path.realpath(file.file)
+        return path in self._by_path and self._by_path[path] is None
 
     @property
     def added(self) -> list[str]:
@@ -143,8 +176,10 @@ class Programs:
 
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
         """The own modules that a file imports; each is read when it is first seen."""
-        roots = self.roots(module) if module.file else ()
-        for name, file in imported(module, roots) if module.file else ():
+        if not module.file:
+            return
+        roots = self.roots(module)
+        for name, file in (*imported(module, roots), *_conftests(module, roots)):
             path = os.path.realpath(file)
             if path not in self._by_path:
                 part = read_module(file)
@@ -181,15 +216,21 @@ class Programs:
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
         meaning = next((one for one in meanings if one.old), meanings[0])
+        started = self._started.get(module, [])
+        lacking = (m for m in started if m.lacks_switch or m is started[-1])
+        is_run = is_main and self._does_something(module)
         return Place(
             meaning=meaning,
-            of_main=self._of_main.get(module, meaning),
+            of_main=next(lacking, self._of_main.get(module, meaning)),
             targets_tf1=meaning.targets_tf1(module.evidence),
             own=self._imports[module],
             is_main=is_main,
-            is_run=is_main and self._does_something(module),
+            is_run=is_run,
+            starts=bool(started) and (is_run or not is_main),
             unused=frozenset(self._unused(module)),
             taken=frozenset(self._taken(module)),
+            shared=frozenset(self._shared_by(module)),
+            rows=frozenset(self._rows(module)),
         )
 
     def _others(self, module: Module) -> set[Module]:
@@ -221,6 +262,28 @@ class Programs:
         said = (other.words | self._shared(other) for other in others)
         return not any(bound in words for words in said)
 
+    def unused_names(self, module: Module, found: Iterable[Import]) -> set[str]:
+        """The full names of some imports of a file that bind unused names alone."""
+        unused: set[str] = set()
+        used: set[str] = set()
+        for one in found:
+            (unused if self.is_unused(module, one.bound) else used).add(one.full)
+        return unused - used
+
+    def _rows(self, module: Module) -> Iterator[Parameter]:
+        """The parameters that may get rows of unequal length, if it makes arrays."""
+        if _MAKING & module.attributes:
+            for part in self._beside.get(module, {module}):
+                yield from part.rows.parameters()
+
+    def _shared_by(self, module: Module) -> Iterator[str]:
+        """The names of a file's imports that other files may have from it."""
+        bound = {one.bound for one in all_imports(module.nodes)}
+        for other in self._others(module):
+            if module in self._imports[other].values():
+                used = other.words if other.names.starred else other.attributes
+                yield from bound & (used | self._shared(other))
+
     def _shared(self, module: Module) -> set[str]:
         """The names that a file imports from others of its programs."""
         roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
@@ -237,13 +300,23 @@ class Programs:
         }
         if module not in self._of_main or self._does_something(module):
             yield from map(canonical, module.unused_stars - taken)
+        inside = []
         for one in all_imports(module.nodes):
             root, dot, _ = one.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if (is_inside or one.full in lost_names()) and self.is_unused(
-                module, one.bound
-            ):
-                yield canonical(one.full)
+            if is_inside or one.full in lost_names():
+                inside.append(one)
+        yield from map(canonical, self.unused_names(module, inside))
+
+
+def _conftests(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The paths and files of what pytest imports before a file of tests."""
+    folder = os.path.dirname(module.path)
+    for root in map(os.path.realpath, roots if is_test(module) else ()):
+        file = os.path.join(root, _CONFTEST)
+        is_above = os.path.join(folder, "").startswith(os.path.join(root, ""))
+        if is_above and os.path.isfile(file):
+            yield os.path.relpath(file, folder), file
 
 
 def read_programs(
@@ -257,7 +330,7 @@ def read_programs(
     files = [read_module(path) for path in find_files(paths)]
     modules = [file for file in files if isinstance(file, Module)]
     unread = [file for file in files if isinstance(file, Unread)]
-    unread += [cell for module in modules for cell in module.unread_cells]
+    cells = [cell for module in modules for cell in module.unread_cells]
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     # A file that is given by its name is run: Python looks in its folder first.
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
@@ -267,4 +340,10 @@ def read_programs(
             return [folder]
         return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
 
-    return Programs(modules, roots), unread
+    programs = Programs(modules, roots)
+    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
+    for number, file in enumerate(unread):
+        is_named = os.path.realpath(file.file) in named
+        is_apart = not (is_named or programs.imports_unread(file))
+        unread[number] = replace(file, is_apart=is_apart)
+    return programs, [*unread, *cells]

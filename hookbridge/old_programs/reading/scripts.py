@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from hookbridge.old_programs.reading.modules import Module
 
@@ -17,6 +18,23 @@ def is_script(module: Module) -> bool:
     )
 
 
+def is_test(module: Module) -> bool:
+    """Whether pytest takes a file for tests; a text without a file may be one, too."""
+    name = PurePath(module.file).name
+    if name and not (name.startswith("test_") or name.endswith("_test.py")):
+        return False
+    return any(
+        (isinstance(node, ast.FunctionDef) and node.name.startswith("test"))
+        or (isinstance(node, ast.ClassDef) and node.name.startswith("Test"))
+        or (isinstance(node, ast.ClassDef) and _is_test_case(node))
+        for node in module.tree.body
+    )
+
+
+def _is_test_case(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+
+
 def _called(statement: ast.stmt) -> str:
     call = statement.value if isinstance(statement, ast.Expr) else None
     return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
@@ -24,7 +42,7 @@ def _called(statement: ast.stmt) -> str:
 
 def does_something(module: Module) -> bool:
     """Whether a file does more than define names and settings when it runs."""
-    return is_script(module) or runs_statements(module)
+    return is_script(module) or is_test(module) or runs_statements(module)
 
 
 def runs_statements(module: Module) -> bool:

@@ -28,6 +28,9 @@ _CALLS: dict[str, tuple[str, str]] = {
     for name in row["names"]
 }
 _READERS = frozenset(table("names")["queue readers"])
+# They refuse rows of unequal length, unless `dtype=object` is given.
+_MAKING = frozenset({"numpy.array", "numpy.asanyarray", "numpy.asarray"})
+_ROWS_WAY = "`dtype=object`, where rows are of unequal length"
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
@@ -45,8 +48,18 @@ def of_call(
         code, way = _CALLS[name]
         yield finding_at(module, call, code, name, way)
     yield from _of_arguments(module, call, name)
+    if makes_untyped_array(call, name) and module.rows.may_differ(
+        call.args[0], place.rows
+    ):
+        yield finding_at(module, call, "UNEQUAL_ROWS", name, _ROWS_WAY)
     if target.needs_summary_place and name.endswith(".SummarySaverHook"):
         yield from _summaries_nowhere(module, call, name)
+
+
+def makes_untyped_array(call: ast.Call, function: str) -> bool:
+    """Whether a call makes an array of its one argument, and names no type."""
+    has_type = any(keyword.arg in ("dtype", None) for keyword in call.keywords)
+    return function in _MAKING and len(call.args) == 1 and not has_type
 
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods
+from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_keras import is_there
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
@@ -109,8 +109,18 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         is_manual = not outcome.living and CODES[code].verdict == "manual"
         if is_manual and name in place.unused:
             code, way = "UNUSED_IMPORT", UNUSED_WAY
+        if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
+            code = "LOST_METHOD"
         yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
+
+
+def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
+    """Whether the object of a lost method may be one of a class that has it."""
+    row = lost_names().get(name)
+    if row is None or not row.is_of_others:
+        return False
+    return not module.arrays.has_array(node)
 
 
 def _stays(
@@ -172,9 +182,10 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     """What the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
-    if place.is_run:
+    if place.starts:
         yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
-    if place.is_main and meaning.keras_choice is None and not target.has_estimator:
+    is_first = place.starts or (place.is_main and not place.is_run)
+    if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
 

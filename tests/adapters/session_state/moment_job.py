@@ -24,10 +24,19 @@ TESTS = HERE.parents[1]
 HELPERS = [str(HERE.parent / "helpers"), str(TESTS / "helpers")]
 sys.path[:0] = [*HELPERS, str(TESTS.parent)]
 
-import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from callback_recorder import callback_of  # noqa: E402
 from job_notes import EVENTS, OPTIONS, note  # noqa: E402
+from quick_traces import look_often  # noqa: E402
+
+import hookbridge as hb  # noqa: E402
+
+look_often()
+KIND = OPTIONS.pop("kind")
+if KIND == "servers":  # all but the chief end here, and need no Keras
+    STRATEGY: Any = hb.loops.parameter_server_strategy()
+
+import numpy as np  # noqa: E402
+from callback_recorder import callback_of  # noqa: E402
 from moment_hosts import (  # noqa: E402
     EPOCHS,
     LENGTH,
@@ -36,16 +45,11 @@ from moment_hosts import (  # noqa: E402
     compiled,
     setter,
 )
-from quick_traces import look_often  # noqa: E402
 
-import hookbridge as hb  # noqa: E402
-
-look_often()
 HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 keras: Any = importlib.import_module("tf_keras") if HAS_TF_KERAS else tf.keras
 v1: Any = tf.compat.v1
 FOLDER = OPTIONS.pop("dir")
-KIND = OPTIONS.pop("kind")
 ((END, AT),) = ((end, int(at)) for end, at in OPTIONS.items())
 ASKED_EPOCHS = AT if END == "epochs" else EPOCHS
 PATIENCE_SECS = 2.0
@@ -202,8 +206,7 @@ def zeros(context: Any = None) -> Any:
 
 
 def servers() -> None:
-    strategy = hb.loops.parameter_server_strategy()
-    fit(strategy, keras.utils.experimental.DatasetCreator(zeros), max_lag=0)
+    fit(STRATEGY, keras.utils.experimental.DatasetCreator(zeros), max_lag=0)
 
 
 def workers() -> None:

@@ -63,8 +63,7 @@ def check(kind: str, end: str, folder: Path, server: ForkServer) -> None:
 @beside_others(
     f"sigterm={WITHIN}",
     f"worker 1: data={WITHIN}",
-    f"last={WITHIN}",
-    exhaustive=(f"data={WITHIN}", f"hook={WITHIN}", UNDISTURBED),
+    exhaustive=(f"last={WITHIN}", f"data={WITHIN}", f"hook={WITHIN}", UNDISTURBED),
 )
 def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) -> None:
     check("sync", end, tmp_path, fork_server)
@@ -73,8 +72,12 @@ def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) 
 @beside_others(
     f"callback={WITHIN}",
     f"data={WITHIN // 2}",
-    f"epochs={AT_END // LENGTH}",
-    exhaustive=(f"sigterm={WITHIN}", f"last={WITHIN}", UNDISTURBED),
+    exhaustive=(
+        f"epochs={AT_END // LENGTH}",
+        f"sigterm={WITHIN}",
+        f"last={WITHIN}",
+        UNDISTURBED,
+    ),
 )
 def test_asynchronous_workers(
     end: str, tmp_path: Path, fork_server: ForkServer
@@ -84,9 +87,13 @@ def test_asynchronous_workers(
 
 @beside_others(
     f"sigterm={WITHIN}",
-    f"last={WITHIN}",
     f"data={LENGTH + 1}",
-    exhaustive=(f"last={AT_END}", f"callback={WITHIN}", UNDISTURBED),
+    exhaustive=(
+        f"last={WITHIN}",
+        f"last={AT_END}",
+        f"callback={WITHIN}",
+        UNDISTURBED,
+    ),
 )
 def test_fit_with_parameter_servers(
     end: str, tmp_path: Path, fork_server: ForkServer
@@ -95,10 +102,13 @@ def test_fit_with_parameter_servers(
 
 
 @beside_others(
-    f"last={WITHIN}",
     f"hook={WITHIN}",
-    f"data={WITHIN // 2}",
-    exhaustive=(f"epochs={AT_END // LENGTH}", UNDISTURBED),
+    exhaustive=(
+        f"last={WITHIN}",
+        f"data={WITHIN // 2}",
+        f"epochs={AT_END // LENGTH}",
+        UNDISTURBED,
+    ),
 )
 def test_fit_in_several_processes(
     end: str, tmp_path: Path, fork_server: ForkServer

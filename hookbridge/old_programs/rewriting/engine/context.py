@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 from hookbridge.old_programs.names import old_keras
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import Target
-from hookbridge.old_programs.reading.import_statements import as_v1, canonical
+from hookbridge.old_programs.reading.comments import has_mark
+from hookbridge.old_programs.reading.import_statements import (
+    STATEMENTS,
+    Import,
+    as_v1,
+    canonical,
+)
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
+from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
+from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
 
@@ -38,6 +46,7 @@ class Context:
       is_v1: whether `tensorflow` will be that of v1 in this module.
       kept: names that keep their meaning, so that no rule renames their uses.
       edits: what was done, in the order of the walk.
+      changes: the parts of the text that get another text.
     """
 
     def __init__(
@@ -63,11 +72,9 @@ class Context:
         self.is_v1 = False
         self.kept: set[str] = set()
         self.edits: list[Edit] = []
-        self._changes: list[tuple[int, int, str]] = []
+        self.changes = TextChanges(module)
         # Whether a rule could not change a place, which may be another rule's.
         self.is_unfinished = False
-        self._starts = [0, *accumulate(map(len, module.lines))]
-        self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
     def keep_aliases(self) -> None:
         """Notes aliases of names that change: only the alias changes, not its uses."""
@@ -104,6 +111,19 @@ class Context:
             return outcome._replace(living=living)
         return outcome
 
+    def may_go(self, one: Import) -> bool:
+        """Whether nothing needs the name that an import binds, nor asks to keep it.
+
+        A linter may be told that the import is as it has to be, and other files may
+        have the name from this one.
+        """
+        is_shared = one.bound in self.place.shared or one.bound in self.module.said
+        return not (is_shared or self.has_mark(one.node))
+
+    def has_mark(self, node: ast.stmt) -> bool:
+        """Whether a linter is told that a statement is as it has to be."""
+        return has_mark(node, self.module.comments)
+
     def is_part(self, node: ast.AST) -> bool:
         """Whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
@@ -137,11 +157,7 @@ class Context:
 
     def span(self, node: Any) -> tuple[int, int]:
         """Where a node begins and ends in the text."""
-        first = self._offset(node.lineno, node.col_offset)
-        return first, self._offset(node.end_lineno, node.end_col_offset)
-
-    def _offset(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + self.module.column(line, column) - 1
+        return self.changes.span(node)
 
     def code(self, node: ast.AST) -> str:
         """The source of a node."""
@@ -149,19 +165,29 @@ class Context:
         return self.text[first:end]
 
     def replace(self, rule: str, node: ast.AST, text: str) -> bool:
-        """Gives a node another text; returns whether that was possible."""
+        """Gives a node another text; returns whether that was possible.
+
+        Lines and comments inside of a dotted name stay.
+        """
+        if isinstance(node, ast.Attribute):
+            text = renamed(self.code(node), text)
         return self.change(rule, node, self.span(node), text)
 
     def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
-        """Gives a part of a node, or a place in it, another text."""
+        """Gives a part of a node, or a place in it, another text.
+
+        Nothing is changed if the new text has not all comments of the old one.
+        """
         first, end = span
-        if any(first < e and f < end for f, e, _ in self._changes):
+        if any(comment not in text for comment in self.changes.comments(span)):
+            return False
+        if self.changes.has_any((first, end)):
             # The next walk sees what is there then.
             self.is_unfinished |= any(edit.rule != rule for edit in self.edits)
             return False
         if self._is_in_fstring(node) and self.code(node) != ast.unparse(node):
             return False
-        self._changes.append((first, end, text))
+        self.changes.add(first, end, text)
         self.note(rule, node, self.text[first:end], text)
         return True
 
@@ -180,46 +206,71 @@ class Context:
         (first, end), code = self.span(node), self.code(node)
         if self._is_in_fstring(node) and code != ast.unparse(node):
             return
-        self._changes += [(first, first, before), (end, end, after)]
+        self.changes.add(first, first, before)
+        self.changes.add(end, end, after)
         self.note(rule, node, code, f"{before}{code}{after}")
 
-    def replace_statement(
-        self, rule: str, node: ast.stmt, statements: Sequence[str]
-    ) -> None:
-        """Writes other statements in the place of one; without any, it goes.
+    def replace_import(
+        self,
+        rule: str,
+        node: ast.Import | ast.ImportFrom,
+        lines: Mapping[int, str],
+        more: Sequence[str] = (),
+    ) -> bool:
+        """Writes statements in the place of names of an import.
 
-        Inside of a block `pass` stands for it.
+        Comments stay with their names. Where nothing is left in a block, `pass` is.
+
+        Args:
+          rule: the name of the rule.
+          node: the import.
+          lines: for each place of a name that leaves the import, the statement that
+            takes its place; empty for a name that goes.
+          more: statements that come after it.
+
+        Returns:
+          Whether that was possible.
         """
         first, end = self.span(node)
-        begin, after = self._starts[node.lineno - 1], self._starts[node.end_lineno or 0]
-        indent, rest = self.text[begin:first], self.text[end:after].strip()
-        is_alone = not indent.strip() and (not rest or rest.startswith("#"))
-        if statements:
-            between = f"{self._newline}{indent}" if is_alone else "; "
-            self.replace(rule, node, between.join(statements))
-        elif is_alone and isinstance(self.parents[node], ast.Module):
-            self.change(rule, node, (begin, after), "")
-        else:
-            self.replace(rule, node, "pass")
+        begin, after = self.changes.lines_of(node)
+        indent, behind = self.text[begin:first], self.text[end:after].rstrip("\r\n")
+        is_alone = not indent.strip() and not behind.partition("#")[0].strip()
+        # What is left of it may be for another rule.
+        self.is_unfinished |= 0 < len(lines) < len(node.names)
+        spans = [self.span(alias) for alias in node.names]
+        inside = [(start - first, stop - first) for start, stop in spans]
+        whole = ImportText.of(self.text[first:end], inside)
+        new = statements(whole, lines, more, behind if is_alone else "")
+        is_gone = len(lines) == len(node.names) and not (any(lines.values()) or more)
+        if is_gone and not (is_alone and self._has_others(node)):
+            new.append("pass")
+        if not is_alone:
+            has_comments = bool(self.changes.comments((first, end)))
+            text = "; ".join(new)
+            return not has_comments and self.change(rule, node, (first, end), text)
+        text = f"{self.changes.newline}{indent}".join(new)
+        if not text:
+            return self.change(rule, node, (begin, after), "")
+        return self.change(rule, node, (first, end + len(behind)), text)
+
+    def _has_others(self, node: ast.stmt) -> bool:
+        """Whether the block of an import has statements that are none."""
+        parent = self.parents[node]
+        lists = (v for _, v in ast.iter_fields(parent) if isinstance(v, list))
+        blocks = (values for values in lists if node in values)
+        return isinstance(parent, ast.Module) or any(
+            type(other) not in STATEMENTS for block in blocks for other in block
+        )
 
     def comment(self, node: ast.AST, text: str) -> None:
         """Puts a comment above the statement of a node, once."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
-        at = node.lineno - 1
-        line, start = self.module.lines[at], self._starts[at]
-        indent = line[: len(line) - len(line.lstrip())]
-        change = start, start, f"{indent}{text}{self._newline}"
-        if change not in self._changes:
-            self._changes.append(change)
+        self.changes.add_line_above(node, text)
 
     def result(self) -> str:
         """The text with all changes."""
-        parts, last = [], 0
-        for first, end, text in sorted(self._changes, key=lambda change: change[:2]):
-            parts += [self.text[last:first], text]
-            last = end
-        return self.imports.add("".join([*parts, self.text[last:]]))
+        return self.imports.add(self.changes.result())
 
 
 def root_of(node: ast.expr) -> ast.expr:

@@ -6,12 +6,18 @@ import ast
 import builtins
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
 from hookbridge.old_programs.names.old_keras import KERAS
 from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
+from hookbridge.old_programs.reading.import_statements import (
+    Import,
+    all_imports,
+    canonical,
+    imports,
+)
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -28,40 +34,60 @@ _NO_MODULES = (
 )
 
 
-def lines_for(one: Import, context: Context) -> list[str] | None:
-    """The lines that replace one name of an import; None leaves it as it is."""
+class NewImport(NamedTuple):
+    """The statement that takes the place of one name of an import.
+
+    Attributes:
+      line: the statement; empty if the name goes.
+      module: where it imports the name from, if it is `from module import item`.
+      item: what it imports there.
+    """
+
+    line: str
+    module: str = ""
+    item: str = ""
+
+
+_NOTHING = NewImport("")
+
+
+def new_import(one: Import, context: Context) -> NewImport | None:
+    """What takes the place of one name of an import; None leaves it as it is.
+
+    A name goes only if its import fails on the target and nothing asks for it.
+    """
     if one.bound == "*":
         return None
     written = canonical(one.full)
     if one.full in context.place.unused_lost:
-        return []
+        return _NOTHING if context.may_go(one) else None
     become = _resolution(written, context)
     if become is None or _may_fail(one, become, context):
         return None
-    if written in context.place.unused and not become.living:
-        return []
+    if written in context.place.unused and become.is_removed:
+        return _NOTHING if context.may_go(one) else None
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        return _plain_lines(one, become, context)
+        return _plain(one, become, context)
     if become.living == written:
         return None
     is_carried = become.living.startswith(_CARRIED)
-    if become.living and not is_carried:
-        return _lines(one, become.living, context)
-    if _all_uses_are_renamed(one.bound, context):
-        return []
-    return _lines(one, become.living, context) if is_carried else None
+    may_go = (become.is_removed or is_carried) and context.may_go(one)
+    if may_go and _all_uses_are_renamed(one.bound, context):
+        return _NOTHING
+    return _line(one, become.living, context) if become.living else None
 
 
-def _plain_lines(one: Import, become: Resolution, context: Context) -> list[str] | None:
+def _plain(one: Import, become: Resolution, context: Context) -> NewImport | None:
     """What replaces `import a.b`, whose uses are renamed."""
     if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
-        return ["import tensorflow"]
+        return NewImport("import tensorflow")
     if one.bound == KERAS and become.code in KERAS_CODES:
         whole = context.resolve(KERAS) or become
-        return _lines(one, whole.living, context)
+        return _line(one, whole.living, context)
     is_module = "." not in one.full and lost_part(one.full) == one.full
     # Python has lost a whole module.
-    return [f"import {become.living}"] if is_module and become.living else None
+    has_other = is_module and become.living
+    return NewImport(f"import {become.living}") if has_other else None
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -82,20 +108,21 @@ def _resolution(written: str, context: Context) -> Resolution | None:
     return become
 
 
-def _lines(one: Import, name: str, context: Context) -> list[str]:
-    """Lines that bind a name to a living one."""
+def _line(one: Import, name: str, context: Context) -> NewImport:
+    """The statement that binds a name to a living one."""
     bound, line = one.bound, one.node.lineno
     parent, _, last = name.rpartition(".")
     if hasattr(builtins, name):
-        return [] if bound == name else [f"{bound} = {name}"]
+        return _NOTHING if bound == name else NewImport(f"{bound} = {name}")
     if not parent:
-        return [f"import {name}" if bound == name else f"import {name} as {bound}"]
+        return NewImport(f"import {name}" + ("" if bound == name else f" as {bound}"))
     root, dot, rest = parent.partition(".")
     if parent.startswith(_NO_MODULES):
         ours = context.imports.here("hookbridge", line)
-        return [f"{bound} = {ours}{dot}{rest}.{last}"]
-    tail = "" if bound == last else f" as {bound}"
-    return [f"from {module_of(root)}{dot}{rest} import {last}{tail}"]
+        return NewImport(f"{bound} = {ours}{dot}{rest}.{last}")
+    item = last if bound == last else f"{last} as {bound}"
+    module = f"{module_of(root)}{dot}{rest}"
+    return NewImport(f"from {module} import {item}", module, item)
 
 
 def _all_uses_are_renamed(bound: str, context: Context) -> bool:
@@ -116,28 +143,28 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
     bound = context.imports.bound
-    for one in (one for node in context.module.nodes for one in imports(node)):
-        lines, full = lines_for(one, context), canonical(one.full)
-        if lines is None:
+    for one in all_imports(context.module.nodes):
+        new, full = new_import(one, context), canonical(one.full)
+        if new is None:
             if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
                 context.kept.add(one.bound)
-        elif not lines:
+        elif not new.line:
             bound.pop(one.bound, None)
-        elif lines != [f"import {one.bound}"]:
-            _keep(one, lines, context)
+        elif new.line != f"import {one.bound}":
+            _keep(one, new, context)
 
 
-def _keep(one: Import, lines: list[str], context: Context) -> None:
-    """Notes what a name means once its import is replaced by some lines."""
+def _keep(one: Import, line: NewImport, context: Context) -> None:
+    """Notes what a name means once another statement imports it."""
     bound = context.imports.bound
     meant = context.meant(canonical(one.full))
     new = context.resolve(meant)
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        module = lines[0].removeprefix("import ")
         bound.pop(one.bound, None)
         if one.bound == KERAS:
-            bound[KERAS] = canonical(f"{module.split()[1]}.{KERAS}")
+            bound[KERAS] = canonical(f"{line.module}.{KERAS}")
         else:
+            module = line.line.removeprefix("import ")
             bound[module] = module
         return
     context.kept.add(one.bound)
@@ -147,35 +174,35 @@ def _keep(one: Import, lines: list[str], context: Context) -> None:
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     """Replaces one import."""
-    pairs = [(one, lines_for(one, context)) for one in imports(node)]
-    if all(lines is None for _, lines in pairs):
+    names = [new_import(one, context) for one in imports(node)]
+    new = {place: line for place, line in enumerate(names) if line is not None}
+    if not new:
         return
-    lines = [line for _, held in pairs for line in held or ()]
-    if isinstance(node, ast.ImportFrom) and (module := _one_module(pairs)):
-        first, _ = context.span(node)
-        written = re.match(r"from\s+(\S+)\s", context.code(node))
-        if written is not None:
-            span = first + written.start(1), first + written.end(1)
-            context.change(NAME, node, span, module)
-            return
-    staying = [one.alias for one, held in pairs if held is None]
-    if staying:
-        rest: ast.stmt = ast.Import(staying)
-        if isinstance(node, ast.ImportFrom):
-            rest = ast.ImportFrom(node.module, staying, 0)
-        lines.insert(0, ast.unparse(rest))
-    context.replace_statement(NAME, node, list(dict.fromkeys(lines)))
+    modules = {line.module for line in new.values()}
+    is_one = len(modules) == 1 and all(modules) and len(new) == len(names)
+    if is_one and isinstance(node, ast.ImportFrom):
+        items = [line.item for line in new.values()]
+        context.replace(NAME, node, _renamed(node, modules.pop(), items, context))
+    else:
+        context.replace_import(NAME, node, {place: new[place].line for place in new})
 
 
-def _one_module(pairs: Sequence[tuple[Import, list[str] | None]]) -> str:
-    """The module of today that has all names of an import under their names, if one."""
-    modules = set()
-    for one, lines in pairs:
-        before, _, names = (lines or [""])[0].partition(" import ")
-        if len(lines or ()) != 1 or names != ast.unparse(one.alias):
-            return ""
-        modules.add(before.removeprefix("from "))
-    return modules.pop() if len(modules) == 1 else ""
+def _renamed(
+    node: ast.ImportFrom, module: str, items: Sequence[str], context: Context
+) -> str:
+    """The text of an import whose names another module has, maybe as other ones."""
+    text, (first, end) = context.text, context.span(node)
+    head = text[first : context.span(node.names[0])[0]]
+    parts = [re.sub(r"(?<=from)(\s+)\S+", rf"\g<1>{module}", head, count=1)]
+    for alias, item, following in zip(
+        node.names, items, [*node.names[1:], None], strict=True
+    ):
+        last = context.span(alias)[1]
+        parts += [
+            item if item != ast.unparse(alias) else context.code(alias),
+            text[last : end if following is None else context.span(following)[0]],
+        ]
+    return "".join(parts)
 
 
 RULE = RewriteRule(

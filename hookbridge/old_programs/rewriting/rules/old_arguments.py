@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_values import old_values
@@ -28,6 +29,9 @@ def apply(node: ast.Call, context: Context) -> None:
         context.replace(NAME, node.func, device)
     for argument, today in tpu_names.unnamed(context.module, node):
         context.replace(NAME, argument, today)
+    rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
+    if isinstance(rows, ast.List | ast.Tuple):
+        context.wrap(NAME, rows, "", ", dtype=object")
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
@@ -112,11 +116,14 @@ def _take_out(
       context: the file.
     """
     first, last = context.span(argument)
-    comma = context.text.rfind(",", before, first)
-    has_comment = "#" in context.text[before:first]
-    if comma < 0 or has_comment:
+    span = context.text.rfind(",", before, first), last
+    if context.changes.comments((before, first)):
+        # The comma before it stays, since comments stand between.
+        comma = re.match(r"\s*,", context.text[last:])
+        span = first, last + (comma.end() if comma else 0)
+    elif span[0] < 0:
         return
-    is_out = context.change(NAME, call, (comma, last), "")
+    is_out = context.change(NAME, call, span, "")
     if is_out and isinstance(argument, ast.keyword) and becomes_prefetch(argument):
         context.wrap(NAME, call, "", f".prefetch({context.code(argument.value)})")
 

@@ -28,15 +28,14 @@ def apply(node: ast.ImportFrom, context: Context) -> None:
     dead = [name for name in names if _is_dead(f"{place}.{name}", context)]
     if outcome is None or outcome.code == "PRIVATE":
         if dead:
-            lines = [context.code(node), _line(module, dead)]
-            context.replace_statement(NAME, node, lines)
+            context.replace_import(NAME, node, {}, [_line(module, dead)])
         return
     if _is_guarded(node, outcome, context):
         return
     if names:
-        context.replace_statement(NAME, node, [_line(module, names)])
-    elif not _may_be_for_others(module, context):
-        context.replace_statement(NAME, node, [])
+        context.replace_import(NAME, node, {0: _line(module, names)})
+    elif not (_may_be_for_others(module, context) or context.has_mark(node)):
+        context.replace_import(NAME, node, {0: ""})
 
 
 def _is_star(node: ast.ImportFrom) -> bool:

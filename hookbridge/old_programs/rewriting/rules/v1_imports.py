@@ -6,7 +6,7 @@ import ast
 import re
 
 from hookbridge.old_programs.names.private_names import FILES
-from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -48,6 +48,7 @@ def prepare(context: Context) -> None:
     bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
+    context.imports.is_v1 = context.is_v1
     if context.is_v1:
         others = {
             n: v
@@ -98,6 +99,9 @@ def _is_in_v1(place: str, name: str, context: Context) -> bool:
     if name == "*" and context.target.has_v1(place):
         return True  # a star gives what TensorFlow 1 had
     full = f"{place}.{name}"
+    outcome = resolve(full, context.target)
+    if outcome is not None and outcome.code == "MISSING":
+        return is_of_no_version(full)  # the program meant that of version 1
     if not (context.target.has(full) and context.target.has_v1(full)):
         return False
     return resolve(context.meant(full), context.target) is None

@@ -1,0 +1,52 @@
+"""A callback of no Keras, such as a class with the methods alone, in `fit`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.adapters.guests.copies import CopiedWrapper
+from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.ground.lifecycle import CALLBACK_EVENTS, Kind
+from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS
+from hookbridge.ground.protocols import KerasModel
+
+_SETTERS = ("set_model", "set_params")
+_METHODS = {*(event.name for event in CALLBACK_EVENTS), *BATCH_EVENTS["train"]}
+
+
+def is_bare(guest: Guest) -> bool:
+    """Whether a guest is a callback whose class derives from no Keras."""
+    is_ours = isinstance(guest.item, AnyFlavour)
+    return (
+        guest.kind == "callback"
+        and not is_ours
+        and kinds.keras_behind(guest.item) is None
+    )
+
+
+class BareCallback(CopiedWrapper, AnyFlavour):
+    """Has all methods that a Keras calls: those of the guest, and else Keras's own."""
+
+    acts_as: ClassVar[Kind] = "callback"
+    _supports_tf_logs = False
+    _chief_worker_only = None
+
+    def __init__(self, record: Guest) -> None:
+        self.record: Guest = record
+        for name in _METHODS.difference(_SETTERS):
+            method = getattr(record.item, name, None)
+            if callable(method):
+                # Keras's own `on_train_batch_end` calls the older `on_batch_end`.
+                vars(self)[name] = method
+
+    def set_params(self, params: object) -> None:
+        """Called by Keras; the guest gets them too."""
+        super().set_params(params)
+        self.guest.set_params(params)
+
+    def set_model(self, model: KerasModel | None) -> None:
+        """Called by Keras; the guest gets it too."""
+        super().set_model(model)
+        self.guest.set_model(model)

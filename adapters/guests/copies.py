@@ -1,0 +1,44 @@
+"""Copies of wrappers: keras-tuner copies callbacks, Ray and joblib pickle them."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from hookbridge.adapters.guests.guest_record import Wrapper, record_of
+
+
+class CopiedWrapper(Wrapper):
+    """A wrapper whose copy is a new wrapper, of a copy of its guest.
+
+    The class of a wrapper may be made for the Keras flavours of this process, and what
+    it holds of a run belongs to that run: neither is copied.
+    """
+
+    def copy_options(self) -> dict[str, Any]:
+        """The keyword arguments of its class, besides the guest's record."""
+        return {}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (_own_class(self), self.guest, self.copy_options())
+
+    def __copy__(self) -> Any:
+        return _rebuilt(_own_class(self), self.guest, self.copy_options())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        guest = copy.deepcopy(self.guest, memo)
+        return _rebuilt(_own_class(self), guest, self.copy_options())
+
+
+def _own_class(wrapper: object) -> Any:
+    """The class of a wrapper that its module has, by which a pickle finds it."""
+    for cls in type(wrapper).__mro__:
+        if getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls:
+            return cls
+    raise TypeError(f"`{type(wrapper).__name__}` is in no module")
+
+
+def _rebuilt(cls: Any, guest: Any, options: Mapping[str, Any]) -> Any:
+    return cls(record_of(guest), **options)

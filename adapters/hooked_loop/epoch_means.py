@@ -1,0 +1,126 @@
+"""The means of the running epoch, which a restart in mid-epoch goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from hookbridge.adapters.live_session.live_variables import components, tf_variable
+from hookbridge.ground import compat
+from hookbridge.ground.protocols import KerasModel
+
+
+class Means(NamedTuple):
+    """What a loop reports of its epoch so far, by the names in the logs."""
+
+    sums: Mapping[str, tuple[float, float]] = {}  # sum and weight of each mean
+    # The variables of metrics that are no means, as `name/number of the variable`.
+    metrics: Mapping[str, Any] = {}
+
+    def without(self, names: Any) -> Means:
+        """Those of other names."""
+        return Means(
+            {k: v for k, v in self.sums.items() if k not in names},
+            {k: v for k, v in self.metrics.items() if _name_in(k) not in names},
+        )
+
+
+class EpochMeans(Protocol):
+    """Who keeps the means of a loop's epoch."""
+
+    def means(self) -> Means:
+        """The means of the epoch so far."""
+
+    def go_on(self, means: Means) -> Means:
+        """Goes on from the means of an earlier run; returns those that it lacks yet."""
+
+
+class MetricMeans:
+    """The metrics of a model, in which `fit` keeps what it reports of an epoch."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._model = model
+
+    def _metrics(self) -> dict[str, Any]:
+        """The metrics that exist, by name; Keras 2 makes some in the first step."""
+        metrics: dict[str, Any] = {}
+        for metric in self._model.metrics:
+            for each in getattr(metric, "metrics", None) or [metric]:
+                if each.variables:
+                    name, same = str(each.name), 1
+                    while name in metrics:
+                        name, same = f"{each.name}_{same}", same + 1
+                    metrics[name] = each
+        return metrics
+
+    def means(self) -> Means:
+        """See `EpochMeans.means`."""
+        return of_metrics(self._metrics())
+
+    def go_on(self, means: Means) -> Means:
+        """See `EpochMeans.go_on`."""
+        return put(self._metrics(), means)
+
+
+def of_metrics(metrics: Mapping[str, Any]) -> Means:
+    """What metrics of Keras hold."""
+    sums: dict[str, tuple[float, float]] = {}
+    others: dict[str, Any] = {}
+    with compat.private("eager_mode")():  # a live graph may be the default one
+        for name, metric in metrics.items():
+            values = [_read(variable) for variable in metric.variables]
+            if _is_mean(metric):
+                sums[name] = float(values[0]), float(values[1])
+            else:
+                others |= {f"{name}/{n}": value for n, value in enumerate(values)}
+    return Means(sums, others)
+
+
+def put(metrics: Mapping[str, Any], means: Means) -> Means:
+    """Sets metrics of Keras to what an earlier run had; returns what is left."""
+    with compat.private("eager_mode")():
+        for name, metric in metrics.items():
+            values: list[Any] = [
+                means.metrics.get(f"{name}/{n}") for n, _ in enumerate(metric.variables)
+            ]
+            if _is_mean(metric):
+                values = list(means.sums.get(name, ()))
+            for variable, value in zip(metric.variables, values, strict=False):
+                _write(variable, value)
+    return means.without(metrics)
+
+
+def _is_mean(metric: Any) -> bool:
+    """Whether a metric of any Keras reports the mean of what it was given."""
+    kinds = (kind for kind in type(metric).__mro__ if kind.__name__ == "Mean")
+    mean: Any = next(kinds, None)
+    # The root of a mean has a `result` of its own.
+    return mean is not None and type(metric).result is mean.result
+
+
+def _read(variable: Any) -> Any:
+    parts = [np.asarray(part) for part in components(tf_variable(variable))]
+    is_spread = len(parts) > 1 and _is_summed(variable)
+    return np.sum(parts, axis=0) if is_spread else parts[0]
+
+
+def _write(variable: Any, value: Any) -> None:
+    variable = tf_variable(variable)
+    first, *others = components(variable)
+    if value is None or np.shape(value) != tuple(first.shape):
+        return
+    value = np.asarray(value, first.dtype.as_numpy_dtype)
+    first.assign(value)
+    for other in others:  # replicas, whose sums are added up
+        other.assign(np.zeros_like(value) if _is_summed(variable) else value)
+
+
+def _is_summed(variable: Any) -> bool:
+    name = getattr(tf_variable(variable).synchronization, "name", "")
+    return str(name) == "ON_READ"
+
+
+def _name_in(key: str) -> str:
+    return key.rpartition("/")[0]

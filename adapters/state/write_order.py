@@ -1,0 +1,170 @@
+"""In which order the files of a folder are written: by one writer at a time.
+
+A saver may write at once, or give its values to the thread of this process. Who writes
+at once waits for what the thread still has to write into the same folder.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Protocol
+
+Write = Callable[[], Any]
+
+
+class WriteOrder(Protocol):
+    """The order of a checkpoint, of its state, and of their second writing."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing of the checkpoint is on the disk yet."""
+
+    def state(self, write: Write) -> None:
+        """Writes the state, which is on the disk before the checkpoint is."""
+
+    def then(self, write: Write) -> None:
+        """Writes something after all that came before."""
+
+    def release(self) -> None:
+        """Lets be written what is held: callbacks had all events of the step."""
+
+
+class AtOnce:
+    """The order of a checkpoint that is written before its writer returns."""
+
+    is_held = False
+
+    def __init__(self, prefix: str) -> None:
+        self._folder = _folder_of(prefix)
+
+    def state(self, write: Write) -> None:
+        """See `WriteOrder.state`."""
+        self.then(write)
+
+    def then(self, write: Write) -> None:
+        """See `WriteOrder.then`."""
+        _thread.wait(self._folder)
+        write()
+
+    def release(self) -> None:
+        """See `WriteOrder.release`."""
+
+
+class InThread:
+    """The order of a checkpoint that the thread writes once its step is over.
+
+    Until `release` its values and its state are held in memory: if the process is
+    killed before, the checkpoint is not there.
+
+    Args:
+      prefix: the path of the checkpoint without suffix.
+      note: called with each `Future` of the thread.
+    """
+
+    def __init__(self, prefix: str, note: Callable[[Future[Any]], None]) -> None:
+        self._folder = _folder_of(prefix)
+        self._note = note
+        self._state: Write | None = None
+        self._values: Write | None = None
+        self.is_held: bool = True
+        _held.add(self)
+
+    def values(self, write: Write) -> None:
+        """Writes the checkpoint."""
+        if self.is_held:
+            self._values = write
+        else:
+            self.then(write)
+
+    def state(self, write: Write) -> None:
+        """See `WriteOrder.state`."""
+        if self.is_held:
+            self._state = write
+        else:
+            self.then(write)
+
+    def then(self, write: Write) -> None:
+        """See `WriteOrder.then`."""
+        self._note(_thread.submit(self._folder, write))
+
+    def release(self) -> None:
+        """See `WriteOrder.release`."""
+        _held.discard(self)
+        if not self.is_held:
+            return
+        self.is_held = False
+        for write in (self._state, self._values):
+            if write is not None:
+                self.then(write)
+        self._state = self._values = None
+
+
+class _Thread:
+    """The thread of this process that writes, in the order of the calls."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is to be written; a forked process has no thread."""
+        self._pool: ThreadPoolExecutor | None = None
+        self._unfinished: dict[Future[Any], str] = {}
+        self._lock = threading.Lock()
+
+    def submit(self, folder: str, write: Write) -> Future[Any]:
+        """Writes something into a folder, after all that was submitted before."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(1, "hookbridge-save")
+        try:
+            future = self._pool.submit(write)
+        except RuntimeError:  # the interpreter ends, and starts no thread any more
+            return _called(write)
+        self._unfinished[future] = folder
+        future.add_done_callback(lambda done: self._unfinished.pop(done, None))
+        return future
+
+    def wait(self, folder: str | None) -> None:
+        """Waits for what is still to be written into a folder; None: into any."""
+        unfinished = list(self._unfinished.items())
+        wait([each for each, of in unfinished if folder is None or of == folder])
+
+
+def _called(write: Write) -> Future[Any]:
+    """What a thread would return that has called something."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(write())
+    except Exception as e:
+        future.set_exception(e)
+    return future
+
+
+_thread = _Thread()
+_held: set[InThread] = set()  # of steps whose events are not all delivered
+os.register_at_fork(after_in_child=_thread.begin)
+os.register_at_fork(after_in_child=_held.clear)
+
+
+def wait_for_writes(prefix: str | None = None) -> None:
+    """Waits until the thread writes no checkpoint.
+
+    Args:
+      prefix: the path of a checkpoint, for whose folder is waited; None: for all.
+    """
+    _thread.wait(None if prefix is None else _folder_of(prefix))
+
+
+def release_all() -> None:
+    """Writes all that is held, of runs that an error has ended, and waits for it."""
+    for order in list(_held):
+        order.release()
+    wait_for_writes()
+
+
+def _folder_of(prefix: str) -> str:
+    folder = os.path.dirname(prefix)
+    return folder if "://" in folder else os.path.abspath(folder)

@@ -1,0 +1,231 @@
+"""Which names a module has, by its syntax tree; nothing is imported.
+
+A name is *certain* if every way through the module binds it, and *possible* if some
+way does. Functions may bind names too, in the text (`global`) or without it (`exec`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LEAVING = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+# Calls by which a module may get names that its text does not show: functions of
+# Python, and `attach` of the package lazy_loader.
+_DYNAMIC = frozenset({"attach", "attach_stub", "exec", "globals", "locals", "vars"})
+# They give the members of an enumeration to its module.
+_ENUMS = frozenset({"_convert", "_convert_", "global_enum"})
+# A function of TensorFlow that takes names away from the module that calls it.
+_REMOVING = "remove_undocumented"
+# A module with one of these names answers for others.
+_ANSWERING = frozenset({"__getattr__", "_module_wrapper", "module_wrapper"})
+_ALL = "__all__"
+
+
+@dataclass
+class ModuleNames:
+    """What the text of a module says of its names.
+
+    Attributes:
+      certain: names that it has for sure.
+      possible: all names that its text may bind, the certain ones among them.
+      starred: the modules all of whose names it imports; a relative one has its dots.
+      listed: the names in its `__all__`; None if it has none, or one that is computed.
+      is_opaque: whether it may have names that its text does not show.
+      adds_modules: whether it may add modules that have no files.
+      removes_names: whether it takes names away by a call: none is certain then.
+    """
+
+    certain: set[str] = field(default_factory=set)
+    possible: set[str] = field(default_factory=set)
+    starred: list[str] = field(default_factory=list)
+    listed: frozenset[str] | None = None
+    is_opaque: bool = False
+    adds_modules: bool = False
+    removes_names: bool = False
+
+
+def names_of_module(tree: ast.Module) -> ModuleNames:
+    """Reads the names of a module.
+
+    Args:
+      tree: its syntax tree.
+    """
+    names = ModuleNames()
+    names.certain = _certain(tree.body)
+    names.possible = set(names.certain)
+    for statement in _statements(tree.body):
+        names.possible.update(bound_by_statement(statement))
+        if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+            names.starred.append("." * statement.level + (statement.module or ""))
+    for node in ast.walk(tree):
+        _note_hidden(node, names)
+    names.is_opaque |= bool(names.possible & _ANSWERING)
+    names.listed = _listed(tree.body)
+    return names
+
+
+def _note_hidden(node: ast.AST, names: ModuleNames) -> None:
+    """Notes what one node does to the names of the module beside binding some."""
+    if isinstance(node, ast.Global):
+        names.possible.update(node.names)
+    elif isinstance(node, ast.Call):
+        names.is_opaque |= _is_dynamic(node)
+        names.removes_names |= _called(node) == _REMOVING
+    elif isinstance(node, ast.Attribute):
+        root = getattr(node.value, "id", "")
+        is_of_import = root == "sys" and node.attr in ("meta_path", "modules")
+        names.adds_modules |= is_of_import
+        names.is_opaque |= is_of_import or node.attr in _ENUMS
+        if isinstance(node.value, ast.Call) and _called(node.value) == "globals":
+            names.removes_names |= node.attr in ("clear", "pop")
+
+
+def bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that one node binds, without the nodes below it.
+
+    Args:
+      node: any node; a star binds no name that is known here.
+    """
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Store):
+            yield node.id
+    elif isinstance(node, _DEFINITIONS):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            if alias.name != "*":
+                yield alias.asname or alias.name.partition(".")[0]
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        yield from filter(None, [node.name])
+    elif isinstance(node, ast.MatchMapping):
+        yield from filter(None, [node.rest])
+    elif isinstance(node, ast.arg):
+        yield node.arg
+
+
+def bound_by_statement(statement: ast.stmt) -> Iterator[str]:
+    """The names that one statement binds, without the statements in its blocks."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        return  # an annotation alone
+    for node in _run_at_once(statement):
+        yield from bound_by(node)
+
+
+def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of one statement that run with it, in the scope around it."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, False)]
+    while waiting:
+        node, is_inner = waiting.pop()
+        # A comprehension has its own variables, but not the walruses in it.
+        if not is_inner or isinstance(node, ast.NamedExpr):
+            yield node
+        if isinstance(node, ast.NamedExpr):
+            yield node.target
+        if isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+            continue
+        is_inner = is_inner or isinstance(node, _COMPREHENSIONS)
+        below = ast.iter_child_nodes(node)
+        # The name of an error is lost at the end of its handler.
+        other = (ast.stmt, ast.ExceptHandler)
+        waiting += [(one, is_inner) for one in below if not isinstance(one, other)]
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements that a module may run while it is imported."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, _DEFINITIONS):
+            for block in _blocks(statement):
+                yield from _statements(block)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, [])
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _certain(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that a block binds, whichever way it takes."""
+    found: set[str] = set()
+    for statement in body:
+        found |= _always_bound(statement)
+        found -= {name for one in _statements([statement]) for name in _deleted(one)}
+    return found
+
+
+def _deleted(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement deletes."""
+    if isinstance(statement, ast.Delete):
+        yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
+
+
+def _always_bound(statement: ast.stmt) -> set[str]:
+    """The names that one statement binds for certain, those of its blocks too."""
+    if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+        return set()  # it may have no round
+    own = set(bound_by_statement(statement))
+    if isinstance(statement, ast.If):
+        return own | _of_every_way(statement.body, statement.orelse)
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return own | _certain(statement.body)
+    if isinstance(statement, ast.Try):
+        handlers = [handler.body for handler in statement.handlers]
+        tried = [*statement.body, *statement.orelse]
+        return _of_every_way(tried, *handlers) | _certain(statement.finalbody)
+    return set() if isinstance(statement, ast.Match) else own
+
+
+def _of_every_way(*ways: Sequence[ast.stmt]) -> set[str]:
+    """The names that each of some blocks binds, but for those that leave."""
+    bound = [_certain(way) for way in ways if not _leaves(way)]
+    return set.intersection(*bound) if bound else set()
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], _LEAVING)
+
+
+def _is_dynamic(call: ast.Call) -> bool:
+    """Whether a call may set names of the module."""
+    name = _called(call)
+    if name == "setattr":
+        return not (call.args and _is_self(call.args[0]))
+    return name in _DYNAMIC and not (name == "vars" and call.args)
+
+
+def _called(call: ast.Call) -> str:
+    """The last part of the name that is called."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
+    """The names in `__all__`, if it is one list of texts in the module."""
+    stores = [s for s in _statements(body) if _ALL in _targets(s)]
+    if len(stores) != 1 or not isinstance(stores[0], ast.Assign):
+        return None
+    value = stores[0].value
+    items = value.elts if isinstance(value, ast.List | ast.Tuple) else None
+    texts = [item.value for item in items or () if isinstance(item, ast.Constant)]
+    if items is None or len(texts) != len(items):
+        return None
+    return frozenset(text for text in texts if isinstance(text, str))
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    """The names that a statement assigns, or changes by a method: `__all__.append`."""
+    found = set(bound_by_statement(statement))
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            found.add(function.value.id)
+    return found

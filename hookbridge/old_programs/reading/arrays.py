@@ -1,0 +1,142 @@
+"""Which expressions of a module are arrays or pictures for certain, and not others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+# What functions of these return is an array or a picture.
+_LIBRARIES = frozenset({"PIL", "array", "cv2", "imageio", "numpy", "scipy", "skimage"})
+_READERS = frozenset({"matplotlib.image.imread", "matplotlib.pyplot.imread"})
+# What these methods return is one, whatever they are called on.
+_METHODS = frozenset(
+    {"astype", "eval", "flatten", "numpy", "ravel", "reshape", "squeeze", "transpose"}
+)
+# What has one of these is one.
+_FIELDS = frozenset({"astype", "dtype", "ndim", "reshape", "shape"})
+# Calls of functions whose names have this word take bytes, as those of arrays are; of
+# other objects `tostring` gives a text.
+_BYTES = "bytes"
+_Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Arrays:
+    """What is known of the values in a module.
+
+    Args:
+      tree: the module.
+      canonical: the dotted name that an expression means; None for other expressions.
+    """
+
+    def __init__(
+        self, tree: ast.Module, canonical: Callable[[ast.AST], str | None]
+    ) -> None:
+        self._canonical = canonical
+        self._parents: dict[ast.AST, ast.AST] = {
+            child: node
+            for node in ast.walk(tree)
+            for child in ast.iter_child_nodes(node)
+        }
+        self._asked: set[str] = set()
+
+    def has_array(self, method: ast.Attribute) -> bool:
+        """Whether a method, such as `x.tostring`, is certainly one of an array."""
+        return self._is_array(method.value) or self._gives_bytes(method)
+
+    def _is_array(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            name = self._canonical(node.func) or ""
+            if name.partition(".")[0] in _LIBRARIES or name in _READERS:
+                return True
+            function = node.func
+            if not isinstance(function, ast.Attribute):
+                return False
+            is_made = function.attr in _METHODS or _is_run(function)
+            return is_made or self._is_array(function.value)
+        if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
+            return self._is_array(node.value)
+        if isinstance(node, ast.BinOp):
+            return self._is_array(node.left) or self._is_array(node.right)
+        return isinstance(node, ast.Name) and self._is_name_of_array(node)
+
+    def _is_name_of_array(self, node: ast.Name) -> bool:
+        """Whether a name is used as an array, or has no other value, where it is."""
+        scope = self._scope(node)
+        inside = list(ast.walk(scope))
+        if any(_is_field(one, node.id) for one in inside):
+            return True
+        values = list(self._values(node.id, inside))
+        if node.id in self._asked or not values:
+            return False
+        self._asked.add(node.id)
+        try:
+            return all(value is not None and self._is_array(value) for value in values)
+        finally:
+            self._asked.discard(node.id)
+
+    def _values(
+        self, name: str, inside: Sequence[ast.AST]
+    ) -> Iterator[ast.expr | None]:
+        """The values that a name gets; None for one that is not seen."""
+        for node in inside:
+            if isinstance(node, ast.arg) and node.arg == name:
+                yield None
+            is_name = isinstance(node, ast.Name) and node.id == name
+            if is_name and isinstance(getattr(node, "ctx", None), ast.Store):
+                yield _value(self._parents[node])
+
+    def _gives_bytes(self, method: ast.Attribute) -> bool:
+        """Whether what a method returns is taken as bytes."""
+        call = self._parents[method]
+        if self._is_taken(call):
+            return True
+        parent = self._parents[call]
+        if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1):
+            return False
+        target = parent.targets[0]
+        return isinstance(target, ast.Name) and any(
+            self._is_taken(one)
+            for one in ast.walk(self._scope(method))
+            if isinstance(one, ast.Name)
+            and one.id == target.id
+            and isinstance(one.ctx, ast.Load)
+        )
+
+    def _is_taken(self, node: ast.AST) -> bool:
+        """Whether a call that takes bytes has an expression among its arguments."""
+        node = self._parents[node]
+        while isinstance(node, ast.List | ast.Tuple | ast.keyword):
+            node = self._parents[node]
+        if not isinstance(node, ast.Call):
+            return False
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return _BYTES in name.lower()
+
+    def _scope(self, node: ast.AST) -> ast.AST:
+        """The function around a node, or the module."""
+        while not isinstance(node, _Scope):
+            node = self._parents[node]
+        return node
+
+
+def _value(parent: ast.AST) -> ast.expr | None:
+    """What a statement gives to a name in it; None if that is not seen."""
+    if isinstance(parent, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        return parent.value
+    return parent.iter if isinstance(parent, ast.For | ast.comprehension) else None
+
+
+def _is_run(function: ast.Attribute) -> bool:
+    """Whether a method is `run` of a session."""
+    name = getattr(function.value, "attr", getattr(function.value, "id", ""))
+    return function.attr == "run" and "sess" in name.lower()
+
+
+def _is_field(node: ast.AST, name: str) -> bool:
+    """Whether a node is a field of a name that only arrays have."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in _FIELDS
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    )

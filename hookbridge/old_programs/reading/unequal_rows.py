@@ -1,0 +1,145 @@
+"""Which expressions of a module may be lists of rows of unequal length."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+# These give as many values as there happen to be.
+_VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
+_Functions = ast.FunctionDef | ast.AsyncFunctionDef
+# A function, and the number of one of its parameters.
+Parameter = tuple[str, int]
+
+
+class _Variable(NamedTuple):
+    """What a scope does with a name.
+
+    Attributes:
+      values: what it assigns.
+      appended: what it appends.
+    """
+
+    values: list[ast.expr]
+    appended: list[ast.expr]
+
+
+class Rows:
+    """What is known of the lists in a module.
+
+    Args:
+      tree: the module.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._scope_of: dict[ast.Name, ast.AST] = {}
+        self._calls: list[ast.Call] = []
+        self._variables: dict[tuple[ast.AST, str], _Variable] = {}
+        self._asked: set[tuple[ast.AST, str]] = set()
+        waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+        while waiting:
+            node, scope = waiting.pop()
+            self._note(node, scope)
+            inner = node if isinstance(node, _Functions) else scope
+            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+
+    def _note(self, node: ast.AST, scope: ast.AST) -> None:
+        """Notes what a node of a scope says of its variables."""
+        if isinstance(node, ast.Name):
+            self._scope_of[node] = scope
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self._variable(scope, target.id).values.append(node.value)
+        elif isinstance(node, ast.Call):
+            self._calls.append(node)
+            name, method = _receiver(node)
+            if method == "append" and len(node.args) == 1:
+                self._variable(scope, name).appended.append(node.args[0])
+
+    def _variable(self, scope: ast.AST, name: str) -> _Variable:
+        return self._variables.setdefault((scope, name), _Variable([], []))
+
+    def may_differ(
+        self, node: ast.expr, parameters: Collection[Parameter] = ()
+    ) -> bool:
+        """Whether a list, as the code shows it, may have rows of unequal length.
+
+        Args:
+          node: the list.
+          parameters: those that get such lists from other places of the program.
+        """
+        if isinstance(node, ast.List | ast.Tuple):
+            return has_unequal_rows(node)
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return self._varies(node.elt)
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", "")
+            if name == "zip":
+                return len(node.args) > 1
+            takes_one = name in ("list", "sorted", "tuple") and len(node.args) == 1
+            return takes_one and self.may_differ(node.args[0], parameters)
+        return isinstance(node, ast.Name) and self._name_may_differ(node, parameters)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yields the parameters that get such lists in this module."""
+        for call in self._calls:
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            for place, argument in enumerate(call.args):
+                if name and self.may_differ(argument):
+                    yield name, place
+
+    def _name_may_differ(
+        self, node: ast.Name, parameters: Collection[Parameter]
+    ) -> bool:
+        scope = self._scope_of[node]
+        if isinstance(scope, _Functions):
+            names = [argument.arg for argument in scope.args.args]
+            if node.id in names and (scope.name, names.index(node.id)) in parameters:
+                return True
+        key = scope, node.id
+        variable = self._variables.get(key)
+        if variable is None or key in self._asked:
+            return False
+        self._asked.add(key)
+        may_differ = any(map(self.may_differ, variable.values))
+        self._asked.discard(key)
+        return may_differ or any(map(self._varies, variable.appended))
+
+    def _varies(self, row: ast.expr) -> bool:
+        """Whether a row has as many values as there happen to be."""
+        if isinstance(row, ast.ListComp):
+            generators = row.generators
+            return any(g.ifs or not _is_range(g.iter) for g in generators)
+        if isinstance(row, ast.Call):
+            name = getattr(row.func, "attr", getattr(row.func, "id", ""))
+            return name in _VARYING
+        if not isinstance(row, ast.Name):
+            return False
+        variable = self._variables.get((self._scope_of[row], row.id))
+        if variable is None or not variable.appended:
+            return False
+        return any(isinstance(v, ast.List) and not v.elts for v in variable.values)
+
+
+def has_unequal_rows(node: ast.List | ast.Tuple) -> bool:
+    """Whether a list in the text has rows of unequal length, or rows and others."""
+    lengths = {
+        len(row.elts) if isinstance(row, ast.List | ast.Tuple) else None
+        for row in node.elts
+        if isinstance(row, ast.List | ast.Tuple | ast.Constant)
+    }
+    return len(lengths) > 1
+
+
+def _receiver(call: ast.Call) -> tuple[str, str]:
+    """The name and the method of `name.method()`."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return function.value.id, function.attr
+    return "", ""
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range"

@@ -1,0 +1,167 @@
+"""The text of an import, name by name: what stays keeps its characters and comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hookbridge.old_programs.reading.comments import is_mark
+
+_COMMENT = re.compile(r"#[^\r\n]*")
+# What stands after a name, to the end of its line; no line ends at a backslash.
+_TAIL = re.compile(r"(?:[^\r\n\\#]|\\\r?\n)*(?:#[^\r\n]*)?(?:\r?\n)?")
+
+
+@dataclass
+class Name:
+    """One name of an import.
+
+    Attributes:
+      before: the lines above it that have comments alone, and its indent.
+      text: `name` or `name as bound`.
+      after: the rest of its line, with the comma.
+    """
+
+    before: str
+    text: str
+    after: str
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether the next name has another line."""
+        return self.after.endswith("\n")
+
+
+@dataclass
+class ImportText:
+    """An import in parts; joined they are its text.
+
+    Attributes:
+      head: from the first word to the end of the line of the opening parenthesis, or
+        to the first name.
+      names: its names, in order.
+      close: what stands after the line of the last name.
+    """
+
+    head: str
+    names: list[Name]
+    close: str
+
+    @classmethod
+    def of(cls, text: str, spans: Sequence[tuple[int, int]]) -> ImportText:
+        """Reads an import.
+
+        Args:
+          text: the statement.
+          spans: where its names begin and end in the text.
+        """
+        starts = [first for first, _ in spans]
+        head = text[: starts[0]]
+        line_end = head.find("\n") + 1 if "(" in head else 0
+        before = head[line_end:] if line_end else ""
+        names, rest = [], ""
+        for (first, end), following in zip(
+            spans, [*starts[1:], len(text)], strict=True
+        ):
+            gap = text[end:following]
+            tail = _TAIL.match(gap)
+            after = tail[0] if tail is not None and following < len(text) else ""
+            if following == len(text):
+                after = _last_tail(gap)
+            names.append(Name(before, text[first:end], after))
+            before = rest = gap[len(after) :]
+        return cls(head[:line_end] if line_end else head, names, rest)
+
+    def __str__(self) -> str:
+        return "".join(
+            [self.head, *(n.before + n.text + n.after for n in self.names), self.close]
+        )
+
+    def without(self, gone: Iterable[int]) -> ImportText:
+        """The import without the names at some places, and without their comments.
+
+        Args:
+          gone: the places, not all of them.
+        """
+        places = set(gone)
+        names: list[Name] = []
+        for place, name in enumerate(self.names):
+            starts_line = names[-1].ends_line if names else self.head.endswith("\n")
+            if place not in places:
+                is_moved = place - 1 in places and not starts_line
+                before = name.before.lstrip() if is_moved else name.before
+                names.append(Name(before, name.text, name.after))
+            elif names and not starts_line and name.ends_line:
+                names[-1].after = names[-1].after.rstrip() + _end(name.after)
+        if len(self.names) - 1 in places:
+            last = names[-1]
+            is_on_head = not self.head.endswith("\n") and len(names) == 1
+            if not last.ends_line or (is_on_head and "#" not in last.after):
+                last.after = ""
+                if self.names[-1].ends_line and not is_on_head:
+                    last.after = f",{_end(self.names[-1].after)}"
+        return ImportText(self.head, names, self.close)
+
+
+def comments_of(text: str) -> list[str]:
+    """The comments in what stands between the names of an import."""
+    return _COMMENT.findall(text)
+
+
+def statements(
+    whole: ImportText, lines: Mapping[int, str], more: Sequence[str], trailing: str
+) -> list[str]:
+    """The lines that an import becomes, with all of its comments.
+
+    A mark for a linter that stood at the import stands at each of them.
+
+    Args:
+      whole: the import.
+      lines: for each place of a name that leaves it, the statement that takes its
+        place; empty for a name that goes.
+      more: statements that come after it.
+      trailing: what stands behind the import in its line: nothing or a comment.
+    """
+    stays = len(lines) < len(whole.names)
+    around = comments_of(trailing)
+    if not stays:
+        around = [*comments_of(whole.head), *around, *comments_of(whole.close)]
+    marks = [comment for comment in around if is_mark(comment)]
+    others = [comment for comment in around if comment not in marks]
+    written = [*_moved(whole, lines, marks), *("  ".join([m, *marks]) for m in more)]
+    if stays:
+        return [f"{whole.without(lines)}{trailing}", *written]
+    if len(written) == 1 == len(others) and "#" not in written[0]:
+        return [f"{written[0]}  {others[0]}"]
+    if not (more or any(lines.values())):
+        others += marks
+    return [*others, *written]
+
+
+def _moved(
+    whole: ImportText, lines: Mapping[int, str], marks: Sequence[str]
+) -> Iterator[str]:
+    """The new lines, each with the comments of its name."""
+    earlier: set[str] = set()
+    for place, line in lines.items():
+        name = whole.names[place]
+        yield from comments_of(name.before)
+        ends = comments_of(name.after)
+        if line and line not in earlier:
+            earlier.add(line)
+            yield "  ".join([line, *dict.fromkeys([*ends, *marks])])
+        else:
+            yield from ends
+
+
+def _last_tail(gap: str) -> str:
+    """What stands behind the last name in its line, before a closing parenthesis."""
+    tail = _TAIL.match(gap)
+    text = tail[0] if tail is not None else ""
+    return text if text.endswith("\n") else gap[: len(gap) - len(gap.lstrip(", \t"))]
+
+
+def _end(text: str) -> str:
+    """The end of the line that a text has."""
+    return "\r\n" if text.endswith("\r\n") else "\n"

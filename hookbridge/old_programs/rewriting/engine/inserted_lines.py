@@ -1,0 +1,267 @@
+"""Where a rewrite puts new lines at the top of a module: as a person would."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from hookbridge.old_programs.names.parsing import parsed
+from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
+from hookbridge.old_programs.reading.modules import split_lines
+from hookbridge.old_programs.reading.notebooks import is_border
+
+# The number of the statement that a line follows, and the line.
+Line = tuple[int, str]
+
+
+class InsertedLines:
+    """New lines for the top of a text.
+
+    Args:
+      text: the text.
+      own: the modules of its program that it imports.
+    """
+
+    def __init__(self, text: str, own: Collection[str]) -> None:
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._is_cut = bool(text) and not text.endswith("\n")
+        self._rows = split_lines(text + self._newline if self._is_cut else text)
+        self._body: Sequence[ast.stmt] = parsed(text).body
+        self._imported = [_imported(statement) for statement in self._body]
+        self._own = own
+        self._by_row: dict[int, list[str]] = {}  # the lines before each row
+        self._moved: set[int] = set()  # rows that stand elsewhere now
+        self._start = _start(self._body, self._imported)
+        # The number of the statement that imports TensorFlow, or of the first one.
+        first = _after("tensorflow", self._imported, last=False)
+        self._place = first or self._start
+
+    def put(self, lines: Iterable[Line]) -> None:
+        """Adds lines; of two for one place the earlier one stands first."""
+        for number, line in lines:
+            self._put(self._row_after(number), line)
+
+    def _put(self, row: int, line: str) -> None:
+        self._by_row.setdefault(row, []).append(line)
+
+    def _row_after(self, number: int) -> int:
+        """The row that follows the statement with a number; 0 is before all of them."""
+        if number:
+            return self._body[number - 1].end_lineno or 0
+        first = self._body[0] if self._body else None
+        above = [first, *getattr(first, "decorator_list", [])] if first else []
+        return min((node.lineno - 1 for node in above), default=len(self._rows))
+
+    def put_first(self, wanted: Sequence[str]) -> None:
+        """Adds lines before every other import, after those of them there already."""
+        there = {line: _early(line, self._body, self._imported) for line in wanted}
+        first = max([self._start, *there.values()])
+        lines = [
+            (first, self._moved_line(line) or line)
+            for line, place in there.items()
+            if not place
+        ]
+        if lines and self._start and first == self._start:
+            lines.insert(0, (self._start, ""))
+        self.put(lines)
+
+    def _moved_line(self, line: str) -> str:
+        """A line that stands somewhere below, taken away there; empty if none does."""
+        wanted = ast.dump(parsed(line).body[0])
+        same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
+        return self._take_out(same) if _is_import(line) else ""
+
+    def put_imports(self, wanted: Mapping[str, str]) -> None:
+        """Adds imports of modules; those at TensorFlow's keep the order of its block.
+
+        Args:
+          wanted: `{name: module}`.
+        """
+        place = min(self._place, _first_use(self._body, wanted))
+        for name, module in wanted.items():
+            line = _line(name, module)
+            number = self._in_order(module, place) if line[:6] == "import" else place
+            is_before = number < place
+            row = self._body[number].lineno - 1 if is_before else self._row_after(place)
+            self._put(row, line)
+
+    def _in_order(self, module: str, place: int) -> int:
+        """The statement of a block in order that an import precedes; else its place.
+
+        One import alone is in no order.
+        """
+        first = place
+        while first > self._start and self._is_in_block(first - 1, first < place):
+            first -= 1
+        names = [self._imported[number][0].full for number in range(first, place)]
+        if len(names) < 2 or names != sorted(names, key=str.lower):
+            return place
+        return first + sum(name.lower() < module.lower() for name in names)
+
+    def _is_in_block(self, number: int, is_followed: bool) -> bool:
+        """Whether a statement imports one package, and the next line one, too."""
+        statement = self._body[number]
+        if not isinstance(statement, ast.Import) or len(statement.names) > 1:
+            return False
+        if statement.names[0].name.partition(".")[0] in sys.stdlib_module_names:
+            return False
+        following = self._body[number + 1] if is_followed else None
+        return following is None or following.lineno == statement.lineno + 1
+
+    def switch_lines(
+        self, switch: str, bound: Mapping[str, str], wanted: dict[str, str]
+    ) -> list[Line]:
+        """The call that switches, and the import that it needs by then.
+
+        Args:
+          switch: the call; empty for none.
+          bound: `{name: module}` of the imports that are there.
+          wanted: the same of those that are to be added; one may be taken from it.
+        """
+        if not switch:
+            return []
+        name = switch.partition(".")[0]
+        if name in wanted and _is_keras(self._imported, self._place):
+            self._place -= 1  # what Keras imports depends on the switch
+        after = self._place
+        binding = [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
+        if binding and all(self._imported[after : binding[0]]):
+            after = max(after, binding[0])  # nothing but imports stands between
+        # The program's own modules may already use what is switched.
+        is_own = [any(map(self._is_own, held)) for held in self._imported]
+        place = min(is_own.index(True), after) if True in is_own else after
+        if any(number <= place for number in binding):
+            return [(place, switch)]
+        if place == after and name in wanted:
+            return [(place, switch)]
+        module = wanted.pop(name, "") or bound[name]
+        is_same = bool(binding) and self._imported[binding[0] - 1][0].full == module
+        line = (self._take_out(binding) if is_same else "") or _line(name, module)
+        return [(place, line), (place, switch)]
+
+    def _take_out(self, binding: Sequence[int]) -> str:
+        """Takes an import away that has a line of its own; returns the line."""
+        statement = self._body[binding[0] - 1] if binding else None
+        if not isinstance(statement, ast.Import) or len(statement.names) > 1:
+            return ""
+        row = statement.lineno - 1
+        if statement.col_offset or row != (statement.end_lineno or 0) - 1:
+            return ""
+        if self._rows[row][statement.end_col_offset or 0 :].partition("#")[0].strip():
+            return ""
+        self._moved.add(row)
+        return self._rows[row].rstrip("\r\n")
+
+    def _is_own(self, one: Import) -> bool:
+        """Whether an import is one of another module of the program."""
+        return one.full.partition(".")[0] in ("", *self._own) or any(
+            name in self._own for name in (one.full, one.full.rpartition(".")[0])
+        )
+
+    def text(self) -> str:
+        """The text with the lines; a blank one stands after what is no import."""
+        rows: list[str | None] = [*self._rows]
+        for row in self._moved:
+            rows[row] = None
+        for row, lines in sorted(self._by_row.items(), reverse=True):
+            spaced = list(_spaced(lines, self._is_code(row)))
+            rows[row:row] = [f"{line}{self._newline}" for line in spaced]
+        text = "".join(row for row in rows if row is not None)
+        return text.removesuffix(self._newline) if self._is_cut else text
+
+    def _is_code(self, row: int) -> bool:
+        """Whether a row follows a new line closely: it has something, in its cell."""
+        left = [n for n in range(row, len(self._rows)) if n not in self._moved]
+        if not left or not self._rows[left[0]].strip():
+            return False
+        borders = {node.lineno - 1 for node in self._body if is_border(node)}
+        return left[0] not in borders
+
+
+def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
+    """The lines, with a blank one between what is no import and what follows."""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        yield line
+        is_before = _is_import(following) or (is_followed and not following)
+        if line and not _is_import(line) and is_before:
+            yield ""
+
+
+def _is_import(line: str) -> bool:
+    return line.startswith(("import ", "from "))
+
+
+def _binds(held: Iterable[Import], name: str) -> bool:
+    """Whether imports bind a name."""
+    return any(one.bound == name for one in held)
+
+
+def _line(name: str, module: str) -> str:
+    parent, _, last = module.rpartition(".")
+    if name == module:
+        return f"import {module}"
+    if name == last and parent:
+        return f"from {parent} import {last}"
+    return f"import {module} as {name}"
+
+
+def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
+    """The number of statements that nothing may stand before."""
+    future = _after("__future__", imported)
+    if body and is_border(body[0]):
+        # `__future__` stays first in the script that a notebook is exported to.
+        is_in_first_cell = sum(map(is_border, body[:future])) == 1
+        return future if is_in_first_cell else 0
+    has_text = body and isinstance(getattr(body[0], "value", None), ast.Constant)
+    return future or int(bool(has_text))
+
+
+def _imported(statement: ast.stmt) -> list[Import]:
+    """What a statement at the top imports."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return []
+    return [one for node in ast.walk(statement) for one in imports(node)]
+
+
+def _after(
+    package: str, imported: Iterable[Sequence[Import]], last: bool = True
+) -> int:
+    """The number of the statement after the imports of a package, or the first one."""
+    places = [
+        number
+        for number, held in enumerate(imported, 1)
+        if any(one.full.startswith(package) for one in held)
+    ]
+    return places[-1 if last else 0] if places else 0
+
+
+def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
+    """Whether the statement with a number imports Keras from TensorFlow."""
+    held = imported[number - 1] if number else ()
+    return any(canonical(one.full).endswith(".keras") for one in held) or any(
+        ".keras." in one.full for one in held
+    )
+
+
+def _early(
+    line: str, body: Sequence[ast.stmt], imported: Iterable[Sequence[Import]]
+) -> int:
+    """The number of the statement after a line that stands before all packages."""
+    known = sys.stdlib_module_names
+    wanted = ast.dump(parsed(line).body[0])
+    for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
+        if ast.dump(statement) == wanted:
+            return number
+        if any(one.full.partition(".")[0] not in known for one in held):
+            return 0
+    return 0
+
+
+def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:
+    """The number of the first statement that has one of the names."""
+    for number, statement in enumerate(body):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in names:
+                return number
+    return len(body)

@@ -1,0 +1,188 @@
+"""The causes of a first difference, those that explain most first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hookbridge.reference.adam_epsilon import EpsilonCause, epsilon_of
+from hookbridge.reference.cause import Cause, ranked
+from hookbridge.reference.causes_before_training import data_causes, initial_causes
+from hookbridge.reference.causes_in_gradients import gradient_causes
+from hookbridge.reference.causes_in_loss import loss_causes
+from hookbridge.reference.causes_of_state import state_causes
+from hookbridge.reference.causes_of_updates import (
+    decay_instead,
+    rules_of,
+    update_causes,
+)
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.first_step import StepEvidence
+from hookbridge.reference.measures import Measure
+from hookbridge.reference.recording_files import RecordedStep, Recording
+from hookbridge.reference.schedules import rate_causes
+from hookbridge.reference.variations import variation_causes
+
+
+class Explanation(NamedTuple):
+    """What explains a first difference.
+
+    Attributes:
+      causes: the causes, those that explain most first.
+      epsilon: Adam's epsilon, where it explains the difference.
+    """
+
+    causes: list[Cause]
+    epsilon: EpsilonCause | None = None
+
+
+def explanation_of(pairing: Pairing, first: Measure) -> Explanation:
+    """Tries every cause that a difference of this layer may have."""
+    if first.layer == "update":
+        return _of_update(pairing, first)
+    by_layer: dict[str, Callable[[Pairing, Measure], Iterator[Cause]]] = {
+        "data": data_causes,
+        "initial weights": initial_causes,
+        "forward": _forward,
+        "gradients": _forward,
+        "state": state_causes,
+    }
+    not_finite = list(_not_finite(pairing, first))
+    if not_finite:
+        return Explanation(not_finite)
+    causes = ranked(by_layer[first.layer](pairing, first))
+    if causes and causes[0].name == "l2":
+        causes[0] = _with_decay(pairing, causes[0])
+    return Explanation(causes)
+
+
+def _with_decay(pairing: Pairing, l2: Cause) -> Cause:
+    """The cause that it is where the optimizer has what the loss lacks."""
+    decay = decay_instead(pairing)
+    if decay is None:
+        return l2
+    return replace(l2, name="weight decay for l2", text=f"{l2.text}; {decay.text}")
+
+
+def _forward(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """What may have made losses or gradients differ."""
+    yield from _left_out(pairing)
+    evidence = StepEvidence(pairing, first.step)
+    yield from loss_causes(evidence)
+    yield from gradient_causes(evidence)
+    yield from variation_causes(evidence)
+
+
+def _left_out(pairing: Pairing) -> Iterator[Cause]:
+    """Weights and parts of the batch that one of the two does not have."""
+    for who, names in pairing.alone().items():
+        if names:
+            text = f"{', '.join(names)}: in the {who} alone, a layer or a bias"
+            yield Cause("left out", text)
+    if pairing.batch.pairs and pairing.batch.unmatched:
+        text = f"the port does not get `{'`, `'.join(pairing.batch.unmatched)}`"
+        yield Cause("left out", text)
+
+
+def _of_update(pairing: Pairing, first: Measure) -> Explanation:
+    """What moves weights in another way, after the same gradients."""
+    facts = [*_not_finite(pairing, first), *rate_causes(pairing, first)]
+    facts += _facts_of_update(pairing, first)
+    if facts:
+        return Explanation(ranked(facts))
+    unknown = list(_not_recorded(pairing, first))
+    rules = rules_of(pairing, first.step)
+    if rules is None:
+        return Explanation(unknown)
+    found = ranked([*update_causes(rules), *unknown])
+    epsilon = epsilon_of(rules)
+    if epsilon is not None:
+        found = ranked([*found, epsilon.cause])
+        if found[0] != epsilon.cause:
+            epsilon = None
+    return Explanation(found, epsilon)
+
+
+def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """Causes that the recordings state: settings, and what concerns one variable."""
+    for name, a, b in pairing.settings():
+        if name == first.name:
+            text = f"{name} is {a:.6g} in the reference and {b:.6g} in the port"
+            yield Cause(name, text)
+    if first.name not in pairing.variables.pairs:
+        return
+    names = first.name, pairing.variables.pairs[first.name]
+    lines = [r.steps[first.step - 1].line for r in (pairing.reference, pairing.port)]
+    moves = [line["change_norms"][n] for line, n in zip(lines, names, strict=True)]
+    for who, move in zip(("reference", "port"), moves, strict=True):
+        if not move and any(moves):
+            text = f"`{first.name}` does not move in the {who}: frozen, or left out"
+            yield Cause("frozen", text)
+    if any(n in line.get("of_rows", ()) for line, n in zip(lines, names, strict=True)):
+        yield Cause(
+            "rows",
+            "rows that a batch has twice: TensorFlow 1 and Keras 2 add up their "
+            "gradients before Adam squares them, Keras 3 squares each of them",
+        )
+
+
+def _not_recorded(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """Gradients of the variable that are not recorded, and may be the cause."""
+    names = first.name, pairing.variables.pairs[first.name]
+    for recording, name, who in zip(
+        (pairing.reference, pairing.port), names, ("reference", "port"), strict=True
+    ):
+        if name not in recording.steps[first.step - 1].line["gradient_norms"]:
+            text = f"the gradient of `{first.name}`, which the {who} has not recorded"
+            yield Cause("no gradient", text)
+
+
+def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """What is NaN or infinite in one of the two, or in another way."""
+    kinds = [_kind_of(value) for value in _compared(pairing, first)]
+    if kinds[0] == kinds[1]:
+        return
+    what = f"numbers of `{first.name}` that are"
+    if first.layer == "forward":
+        what = "a loss that is"
+    text = f"{what} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
+    yield Cause("not finite", text)
+
+
+def _compared(pairing: Pairing, first: Measure) -> list[Any]:
+    """The two values of a difference; `()` for one that is not recorded."""
+    found: list[Any] = []
+    for place, recording in enumerate((pairing.reference, pairing.port)):
+        step = recording.steps[first.step - 1]
+        parts = pairing.batch if first.layer == "data" else pairing.variables
+        name = parts.pairs.get(first.name, first.name) if place else first.name
+        found.append(_values(recording, step, first.layer).get(name, ()))
+    return found
+
+
+def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str, Any]:
+    """What a recording has of a layer in a step, by name."""
+    if layer == "data":
+        return step.arrays("batch")
+    if layer == "initial weights":
+        return recording.initial
+    if layer == "forward":
+        return step.numbers
+    if layer == "gradients":
+        norms: dict[str, Any] = step.line["gradient_norms"]
+        return norms
+    changes: dict[str, Any] = step.line["change_norms"]
+    return step.numbers | changes
+
+
+def _kind_of(value: Any) -> str:
+    """In which way an array or a number is not finite."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fc" or np.all(np.isfinite(array)):
+        return "finite"
+    if np.any(np.isnan(array)):
+        return "NaN"
+    return "-inf" if np.all(array[np.isinf(array)] < 0) else "inf"

@@ -1,0 +1,198 @@
+"""Causes in the loss: a sum for a mean, and l2 of some or all weights."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from hookbridge.reference.array_norms import norm
+from hookbridge.reference.cause import Cause, is_near
+from hookbridge.reference.first_step import StepEvidence
+
+# A share of l2 in a gradient that is this part of the largest one is rounding.
+_SMALL = 0.02
+
+
+def loss_causes(evidence: StepEvidence) -> Iterator[Cause]:
+    """A factor of the loss, l2, and both."""
+    if not evidence.gradients:
+        yield from _factor_of_losses(evidence)
+        return
+    yield from _factor(evidence)
+    yield from _l2(evidence)
+    yield from _factor_without_l2(evidence)
+
+
+def _factor_of_losses(evidence: StepEvidence) -> Iterator[Cause]:
+    """Without gradients only an exact product of dimensions is a cause."""
+    if evidence.losses is None or not all(evidence.losses):
+        return
+    factor = evidence.losses[1] / evidence.losses[0]
+    if product := product_of_dimensions(factor, evidence.batch):
+        off = abs(math.log(abs(factor)) - math.log(_nearest(factor, product)))
+        part = 1 - off / abs(math.log(abs(factor)))
+        yield Cause("sum for mean", _sum_text(factor, product, "the loss"), part, 1)
+
+
+def _factor(evidence: StepEvidence) -> Iterator[Cause]:
+    """All gradients, and perhaps the loss, by one number."""
+    pairs = evidence.gradients.values()
+    above = sum(_dot(p.reference, p.port) / p.size**2 for p in pairs)
+    below = sum(_dot(p.reference, p.reference) / p.size**2 for p in pairs)
+    factor = above / below if below else 0.0
+    if not factor or is_near(factor, 1.0):
+        return
+    predicted = {n: factor * p.reference for n, p in evidence.gradients.items()}
+    loss = None if evidence.losses is None else evidence.losses[0]
+    product = product_of_dimensions(factor, evidence.batch)
+    for what, of_port in (
+        ("the loss and all gradients", None if loss is None else factor * loss),
+        ("all gradients, but not the loss,", loss),
+    ):
+        part = evidence.explained(predicted, of_port)
+        if product:
+            yield Cause("sum for mean", _sum_text(factor, product, what), part, 1)
+        elif factor < 0:
+            text = f"{what} are {factor:.5g} times as large: another sign"
+            yield Cause("factor", text, part, 1)
+        else:
+            text = f"{what} are {factor:.5g} times as large in the port"
+            yield Cause("factor", text, part, 1)
+
+
+def _l2(evidence: StepEvidence) -> Iterator[Cause]:
+    """A share of each weight in its gradient, in one of the two only."""
+    shares = {
+        name: _share(p.port - p.reference, p.weight)
+        for name, p in evidence.gradients.items()
+    }
+    named = _large(shares)
+    if not named or evidence.count < 3 * len(shares):
+        return
+    predicted = {
+        name: evidence.gradients[name].reference
+        + shares[name] * evidence.gradients[name].weight
+        for name in named
+    }
+    added = sum(
+        share / 2 * norm(evidence.gradients[name].weight) ** 2
+        for name, share in named.items()
+    )
+    loss = None if evidence.losses is None else evidence.losses[0] + added
+    part = evidence.explained(predicted, loss)
+    text = l2_text(named, list(shares))
+    yield Cause("l2", text, part, len(set(_rounded(named).values())))
+    # Weight decay that was put into the gradients by hand is not in the loss.
+    if evidence.losses is not None and is_near(*evidence.losses, 1e-5):
+        part = evidence.explained(predicted, evidence.losses[0])
+        yield Cause("l2", f"{text}; the losses have the same", part, 2)
+
+
+def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
+    """A factor of the loss without its l2 term, which both have."""
+    above = below = 0.0
+    for p in evidence.gradients.values():
+        mine, other = (_without(g, p.weight) for g in (p.reference, p.port))
+        above += _dot(mine, other) / p.size**2
+        below += _dot(mine, mine) / p.size**2
+    factor = above / below if below else 0.0
+    product = product_of_dimensions(factor, evidence.batch)
+    if not product:
+        return
+    shares = {
+        name: _share(p.port - factor * p.reference, p.weight) / (1 - factor)
+        for name, p in evidence.gradients.items()
+    }
+    named = _large(shares)
+    if not named or evidence.count < 3 * len(shares):
+        return
+    weights = {name: evidence.gradients[name].weight for name in named}
+    predicted = {
+        name: factor * p.reference
+        + (1 - factor) * (named[name] * weights[name] if name in named else 0.0)
+        for name, p in evidence.gradients.items()
+    }
+    term = sum(named[name] / 2 * norm(weights[name]) ** 2 for name in named)
+    loss = None
+    if evidence.losses is not None:
+        loss = factor * (evidence.losses[0] - term) + term
+    part = evidence.explained(predicted, loss)
+    what = "the loss without its l2 term, and its gradients,"
+    yield Cause("sum for mean", _sum_text(factor, product, what), part, 2)
+
+
+def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
+    """Which weights have how much more, or less, l2 in the port."""
+    lines = []
+    for share, names in _grouped(_rounded(shares)).items():
+        all_of = len(names) == len(every)
+        of = "every variable" if all_of else ", ".join(f"`{n}`" for n in names)
+        more = "more" if share > 0 else "less"
+        lines.append(f"{abs(share):.3g} times {of} {more}")
+    text = f"l2: the gradients of the port have {' and '.join(lines)}"
+    others = [name for name in every if name not in shares]
+    return f"{text}; those of the other variables are the same" if others else text
+
+
+def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int, ...]:
+    """The dimensions of a batch whose product a factor, or its inverse, is."""
+    if not factor or not math.isfinite(factor) or factor < 0:
+        return ()
+    size = max(factor, 1 / factor)
+    for value in batch.values():
+        shape = [n for n in value.shape if n > 1]
+        for count in range(1, len(shape) + 1):
+            for dimensions in itertools.combinations(shape, count):
+                if is_near(size, math.prod(dimensions), 2e-4):
+                    return dimensions
+    return ()
+
+
+def _nearest(factor: float, product: tuple[int, ...]) -> float:
+    whole = math.prod(product)
+    return float(whole) if factor > 1 else 1 / whole
+
+
+def _sum_text(factor: float, product: tuple[int, ...], what: str) -> str:
+    by = " x ".join(map(str, product))
+    whole = math.prod(product)
+    written = f"{whole:,} = {by}" if len(product) > 1 else by
+    if factor > 1:
+        return f"a sum for a mean in the port: {what} are {written} times as large"
+    return f"a mean for a sum in the port: {what} are a part of {written}"
+
+
+def _dot(a: Any, b: Any) -> float:
+    return float(np.vdot(a, b).real)
+
+
+def _share(difference: Any, weight: Any) -> float:
+    """How much of a weight is in a difference, by least squares."""
+    size = _dot(weight, weight)
+    return _dot(weight, difference) / size if size else 0.0
+
+
+def _without(gradient: Any, weight: Any) -> Any:
+    return gradient - _share(gradient, weight) * weight
+
+
+def _large(shares: Mapping[str, float]) -> dict[str, float]:
+    """The shares that are more than rounding."""
+    most = max(map(abs, shares.values()), default=0.0)
+    return {n: s for n, s in shares.items() if abs(s) > _SMALL * most}
+
+
+def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
+    """Shares of two digits, so that equal ones are equal."""
+    return {name: float(f"{share:.2g}") for name, share in shares.items()}
+
+
+def _grouped(shares: Mapping[str, float]) -> dict[float, list[str]]:
+    found: dict[float, list[str]] = {}
+    for name, share in shares.items():
+        found.setdefault(share, []).append(name)
+    return found

@@ -1,0 +1,362 @@
+"""Causes of a difference in how the same gradients move weights.
+
+The rule of the reference's optimizer is found first. A cause is this rule with another
+setting; it predicts how the port's own gradients move the port's weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hookbridge.reference.cause import Cause, explained, is_near, ranked
+from hookbridge.reference.courses import Updates, updates_of
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.update_rules import Course, Rule, declared
+
+# How well a rule has to predict the reference's own moves.
+_FITS = 5e-3
+Make = Callable[[float], Rule]
+
+
+class UpdateRules:
+    """The reference's rule, and what the port's moves differ by from it."""
+
+    def __init__(self, updates: Updates, rule: Rule) -> None:
+        self.updates, self.rule = updates, rule
+        self.predicted: Any = rule.moves(updates.port)
+
+    def explained(self, rule: Rule) -> float:
+        """The part of the difference that another rule in the port explains."""
+        scaled = self._scaled
+        moves = self.updates.port.moves
+        difference = scaled(moves - self.predicted)
+        return explained(difference, scaled(moves - rule.moves(self.updates.port)))
+
+    def fitted(self, make: Make, values: Any) -> tuple[float, float]:
+        """The number with which a rule explains most, and how much that is.
+
+        Args:
+          make: makes a rule of a number.
+          values: numbers in order, between which it is searched.
+        """
+        parts = [self.explained(make(value)) for value in values]
+        best = int(np.argmax(parts))
+        low, high = values[max(best - 1, 0)], values[min(best + 1, len(values) - 1)]
+        for _ in range(40):
+            inner = [low + (high - low) * part for part in (0.382, 0.618)]
+            first, second = (self.explained(make(value)) for value in inner)
+            low, high = (low, inner[1]) if first >= second else (inner[0], high)
+        middle = (low + high) / 2
+        found = self.explained(make(middle))
+        at_end = parts[best]
+        return (middle, found) if found >= at_end else (values[best], at_end)
+
+    @property
+    def size(self) -> float:
+        """How far the port's moves are from the prediction, as a part of a move."""
+        difference = self._scaled(self.updates.port.moves - self.predicted)
+        return float(np.sqrt((difference**2).mean())) if difference.size else 0.0
+
+    def _scaled(self, moves: Any) -> Any:
+        return (moves / self.updates.sizes)[:, self.updates.clear]
+
+
+def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
+    """The reference's rule and the port's moves; None if no rule predicts the first."""
+    updates = updates_of(pairing, until)
+    found = pairing.reference.header.get("optimizer") or []
+    if updates is None or len(found) != 1:
+        return None
+    kinds = pairing.reference.variables
+    slots = {
+        name: value
+        for name, value in pairing.reference.initial.items()
+        if kinds[name]["kind"] == "other" and name.rpartition("/")[0] in kinds
+    }
+    clipped = _clipping_of_reference(updates, pairing)
+    rules = [
+        replace(rule, clip=clip, limit=limit)
+        for rule in declared(found[0], slots)
+        for clip, limit in clipped
+    ]
+    off = [_off(rule, updates) for rule in rules]
+    if not off or min(off) > _FITS:
+        return None
+    return UpdateRules(updates, rules[int(np.argmin(off))])
+
+
+def _off(rule: Rule, updates: Updates) -> float:
+    """How far a rule's prediction of the reference's moves is off."""
+    course = updates.reference
+    moves = rule.moves(course) - course.moves
+    # A float32 weight cannot move by less than the unit of its last place.
+    rounding = 1.2e-7 * np.abs(course.weights)
+    moves = np.maximum(np.abs(moves) - rounding, 0.0)
+    return float(np.sqrt(((moves / updates.sizes)[:, updates.clear] ** 2).mean()))
+
+
+def _clipping_of_reference(
+    updates: Updates, pairing: Pairing
+) -> list[tuple[Any, float]]:
+    """The ways in which the reference may clip, by gradients before and after."""
+    limits: list[tuple[Any, float]] = [("", 0.0)]
+    for step in pairing.reference.steps[: updates.steps]:
+        raw, applied = (step.line[k] for k in ("gradient_norms", "applied_norms"))
+        names = [n for n in applied if n in raw and math.isfinite(raw[n])]
+        if any(not is_near(raw[n], applied[n], 1e-5) for n in names):
+            whole = math.hypot(*(applied[n] for n in names))
+            largest = float(np.abs(step_largest(updates)))
+            limits += [
+                ("global norm", whole),
+                ("norm", max(applied[n] for n in names)),
+                *(("value", largest * part) for part in np.geomspace(1e-3, 1, 200)),
+            ]
+            break
+    return limits
+
+
+def step_largest(updates: Updates) -> float:
+    """The largest element of the reference's gradients."""
+    return float(np.abs(updates.reference.gradients).max(initial=0.0))
+
+
+def update_causes(rules: UpdateRules) -> Iterator[Cause]:
+    """The causes in the update rule, each with what it explains."""
+    bases = [rules.rule]
+    if rules.rule.kind in ("adam", "rmsprop"):
+        # A port may have another mistake, and PyTorch's place of epsilon.
+        bases.append(replace(rules.rule, epsilon_last=True))
+    for base in bases:
+        yield from _settings(rules, base)
+        yield from _clipping(rules, base)
+        yield from _decays(rules, base)
+        yield from _rate(rules, base)
+    yield from _other_rules(rules)
+
+
+def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """Another number, or another switch, of the same optimizer."""
+    several = rules.updates.steps > 1
+
+    def fitted(name: str, field: str, values: Any, *, of_log: bool) -> Iterator[Cause]:
+        def make(value: float) -> Rule:
+            number = math.exp(value) if of_log else value
+            setting: Any = {field: 1 - number if field.startswith("beta") else number}
+            return replace(base, **setting)
+
+        value, part = rules.fitted(make, values)
+        found = getattr(make(value), field)
+        yield Cause(
+            name,
+            f"{name}: {_number(found)} in the port, {_number(getattr(base, field))} "
+            "in the reference",
+            part,
+            1,
+        )
+
+    small = np.log(np.geomspace(1e-5, 0.9, 60))
+    if base.kind == "adam":
+        if several:
+            yield from fitted("beta1", "beta1", small, of_log=True)
+            yield from fitted("beta2", "beta2", small, of_log=True)
+            yield Cause(
+                "amsgrad",
+                f"amsgrad is {'off' if base.amsgrad else 'on'} in the port only"
+                if base.amsgrad
+                else "amsgrad is on in the port only",
+                rules.explained(replace(base, amsgrad=not base.amsgrad)),
+            )
+    elif base.kind == "sgd":
+        if several:
+            yield from fitted("momentum", "momentum", _parts(0.0, 1.0), of_log=False)
+        if base.momentum:
+            who = "reference" if base.nesterov else "port"
+            flipped = replace(base, nesterov=not base.nesterov)
+            yield Cause(
+                "nesterov",
+                f"Nesterov's momentum is on in the {who} only",
+                rules.explained(flipped),
+            )
+    else:
+        if base.kind == "rmsprop" and several:
+            yield from fitted("decay", "beta2", small, of_log=True)
+        yield from _first_squares(rules, base)
+
+
+def _first_squares(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """Another begin of the squares of Adagrad and RMSProp."""
+
+    def text(value: float) -> str:
+        return (
+            f"the initial accumulator: {_number(value)} in the port, "
+            f"{_number(base.first_square)} in the reference"
+        )
+
+    for value in (0.0, 0.1, 1.0):
+        if value != base.first_square:
+            rule = replace(base, first_square=value)
+            for epsilon in sorted({base.epsilon, 1e-10, 1e-7}):
+                part = rules.explained(replace(rule, epsilon=epsilon))
+                yield Cause("initial accumulator", text(value), part)
+    values = np.log(np.geomspace(1e-6, 10, 60))
+    best, part = rules.fitted(lambda v: replace(base, first_square=math.exp(v)), values)
+    yield Cause("initial accumulator", text(math.exp(best)), part, 1)
+
+
+def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """No clipping, another kind of it, or another limit."""
+    of_reference = f"the reference clips by {base.clip} {_number(base.limit)}"
+    if base.clip:
+        part = rules.explained(replace(base, clip="", limit=0.0))
+        yield Cause("clipping", f"the port does not clip; {of_reference}", part)
+    else:
+        of_reference = "the reference does not clip in these steps"
+    largest = float(np.abs(rules.updates.port.gradients).max(initial=0.0))
+    whole = float(np.sqrt((rules.updates.port.norms**2).sum(1)).max())
+    ends: dict[Any, float] = {
+        "global norm": whole,
+        "norm": float(rules.updates.port.norms.max()),
+        "value": largest,
+    }
+    for clip, end in ends.items():
+        if end <= 0:
+            continue
+
+        def make(value: float, clip: Any = clip) -> Rule:
+            return replace(base, clip=clip, limit=math.exp(value))
+
+        # A limit above all norms would not be reached: it explains nothing.
+        best, part = rules.fitted(make, np.log(np.geomspace(1e-4 * end, end, 80)))
+        limit = math.exp(best)
+        text = f"the port clips by {clip} {_number(limit)}; {of_reference}"
+        same = base.clip and (clip == base.clip or is_near(limit, base.limit, 0.01))
+        yield Cause("clipping", text, part, 0 if same and clip != base.clip else 1)
+
+
+def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """Weight decay in one of the two only, of all weights or of some."""
+    port = rules.updates.port
+    left = port.moves - base.moves(port)
+    for text, amount in (
+        ("times the rate", port.rates[:, None] * port.weights),
+        ("not times the rate", port.weights),
+    ):
+        coefficients = _of_each_variable(left, amount, rules)
+        chosen = coefficients[np.abs(coefficients) > 0.05 * np.abs(coefficients).max()]
+        if not chosen.size or np.ptp(chosen) > 0.02 * np.abs(chosen).max():
+            continue
+        common = float(np.median(chosen))
+        of = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
+        residual = left - amount * np.where(of, common, 0.0)[port.owner]
+        part = _part(rules, residual)
+        who = "port" if common < 0 else "reference"
+        names = [n for n, is_in in zip(rules.updates.names, of, strict=True) if is_in]
+        yield Cause(
+            "weight decay",
+            f"weight decay in the optimizer of the {who} only: each step takes "
+            f"{_number(abs(common))} of {_listed(names, rules.updates.names)}, {text}",
+            part,
+            1,
+        )
+    for sign, who in ((1, "port"), (-1, "reference")):
+
+        def make(value: float, sign: int = sign) -> Rule:
+            return replace(base, l2=sign * math.exp(value))
+
+        best, part = rules.fitted(make, np.log(np.geomspace(1e-6, 1, 60)))
+        text = (
+            f"weight decay of {_number(math.exp(best))} that the optimizer of the "
+            f"{who} adds to the gradients, as PyTorch's `weight_decay` does"
+        )
+        yield Cause("weight decay", text, part, 1)
+
+
+def decay_instead(pairing: Pairing) -> Cause | None:
+    """Weight decay in the port's optimizer, in the place of l2 in its loss."""
+    rules = rules_of(pairing, 1)
+    if rules is None or not rules.updates.own_gradients:
+        return None
+    found = ranked(_decays(rules, rules.rule))
+    return found[0] if found else None
+
+
+def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
+    """By least squares, how much of `amount` is in what is left, by variable."""
+    owner, clear = rules.updates.port.owner, rules.updates.clear
+    found = []
+    for number in range(len(rules.updates.names)):
+        mine = (owner == number) & clear
+        a, b = amount[:, mine].ravel(), left[:, mine].ravel()
+        size = float(a @ a)
+        found.append(float(a @ b) / size if size else 0.0)
+    return np.array(found)
+
+
+def _part(rules: UpdateRules, residual: Any) -> float:
+    """What a residual leaves of the difference to the reference's rule."""
+    updates = rules.updates
+    scaled = [
+        (each / updates.sizes)[:, updates.clear]
+        for each in (updates.port.moves - rules.predicted, residual)
+    ]
+    return explained(*scaled)
+
+
+def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """Another rate, or a schedule that is off by one step."""
+    port = rules.updates.port
+    left, amount = port.moves, base.moves(port)
+    scaled = [
+        (each / rules.updates.sizes)[:, rules.updates.clear].ravel()
+        for each in (amount, left)
+    ]
+    size = float(scaled[0] @ scaled[0])
+    factor = float(scaled[0] @ scaled[1]) / size if size else 0.0
+    if factor > 0 and not is_near(factor, 1.0, 5e-3):
+        part = rules.explained(replace(base, factor=factor))
+        text = f"all weights move {_number(factor)} times as far: the rate"
+        yield Cause("rate", text, part, 1)
+    if not np.ptp(port.rates):
+        return
+    ahead = np.append(port.rates[1:], rules.updates.next_rate)
+    behind = np.append(port.rates[:1], port.rates[:-1])
+    for rates, text in ((ahead, "ahead"), (behind, "behind")):
+        shifted: Course = replace(port, rates=rates)
+        part = _part(rules, port.moves - base.moves(shifted))
+        yield Cause("schedule", f"the port's schedule is one step {text}", part)
+
+
+def _other_rules(rules: UpdateRules) -> Iterator[Cause]:
+    """Another optimizer."""
+    others = [
+        ("Adam", Rule("adam", epsilon=1e-8)),
+        ("RMSProp", Rule("rmsprop", beta2=0.9, first_square=1.0, epsilon=1e-10)),
+        ("RMSProp", Rule("rmsprop", beta2=0.99, epsilon=1e-8, epsilon_last=True)),
+        ("Adagrad", Rule("adagrad", first_square=0.1)),
+        ("Adagrad", Rule("adagrad", epsilon=1e-10)),
+        ("gradient descent", Rule("sgd")),
+        ("gradient descent with a momentum of 0.9", Rule("sgd", momentum=0.9)),
+    ]
+    for text, rule in others:
+        if rule.kind != rules.rule.kind:
+            part = rules.explained(rule)
+            yield Cause("optimizer", f"the port's optimizer is {text}", part)
+
+
+def _parts(low: float, high: float) -> list[float]:
+    return [float(v) for v in np.linspace(low, high, 41)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _listed(names: list[str], every: list[str]) -> str:
+    if len(names) == len(every):
+        return "every weight"
+    return ", ".join(f"`{name}`" for name in names)

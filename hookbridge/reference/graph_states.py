@@ -1,0 +1,68 @@
+"""The variables that a step moves besides those that it trains: moving averages.
+
+`UPDATE_OPS` has those of TensorFlow's own layers. A program that writes its batch
+normalization itself, or keeps averages by `ExponentialMovingAverage`, puts their
+updates wherever its train op reaches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from hookbridge.adapters.session_graph import graph_ops, session_variables, step_movers
+from hookbridge.ground import collected
+from hookbridge.reference.graph_gradients import is_of_gradients
+
+
+def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
+    """The variables with real numbers that ops write, without `known` and slots.
+
+    An optimizer's slots are what its update ops take, or what a gradient moves.
+    """
+    taken = {
+        collected.origin(tensor).op
+        for op in graph.get_operations()
+        if graph_ops.is_apply(op)
+        for tensor in op.inputs
+    }
+    taken |= {collected.handle_op(variable) for variable in known}
+    return [
+        variable
+        for variable in session_variables.saved_variables(graph)
+        if variable.dtype.base_dtype.is_floating
+        and collected.handle_op(variable) not in taken
+        and _is_moved(graph, ops, variable)
+    ]
+
+
+def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
+    """Whether ops write a variable, and none of them what a gradient has computed."""
+    own = collected.handle_op(variable)
+    writers = [
+        op for op in _users(own) if op in ops and step_movers.writes_to(graph, op, own)
+    ]
+    of_gradients = any(is_of_gradients(op) for op in _sources(writers))
+    return bool(writers) and not of_gradients
+
+
+def _users(own: Any) -> Iterator[Any]:
+    """The ops that take a variable, also through ops that only pass it on."""
+    todo, visited = list(own.outputs), set()
+    while todo:
+        for op in todo.pop().consumers():
+            if op not in visited:
+                visited.add(op)
+                yield op
+                todo += op.outputs if op.type in graph_ops.PASSES else []
+
+
+def _sources(ops: Iterable[Any]) -> set[Any]:
+    """The ops whose values others take; an op that is only waited for gives none."""
+    todo, visited = list(ops), set()
+    while todo:
+        op = todo.pop()
+        if op not in visited:
+            visited.add(op)
+            todo += [tensor.op for tensor in op.inputs]
+    return visited

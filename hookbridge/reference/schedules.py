@@ -1,0 +1,63 @@
+"""Causes of another learning rate: a schedule that is off by a step, or by its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hookbridge.reference.cause import LEAST, Cause, explained
+from hookbridge.reference.differences import Pairing
+from hookbridge.reference.measures import Measure
+
+
+def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """What made two recorded learning rates differ."""
+    if first.name != "learning_rate":
+        return
+    both = [(a.learning_rate, b.learning_rate) for a, b in pairing.steps]
+    rates = np.array([(a, b) for a, b in both if a is not None and b is not None])
+    mine, other = rates.T
+    difference = other - mine
+    for shift, text in ((1, "ahead of"), (-1, "behind")):
+        # The step at the end has none to be compared with.
+        if len(mine) < 3:
+            break
+        if shift == 1:
+            parts = explained(difference[:-1], (other[:-1] - mine[1:]))
+        else:
+            parts = explained(difference[1:], (other[1:] - mine[:-1]))
+        yield Cause(
+            "schedule", f"the port's schedule is one step {text} the reference's", parts
+        )
+    yield from _staircase(mine, other)
+    size = float(mine @ mine)
+    factor = float(mine @ other) / size if size else 0.0
+    text = f"the rate is {factor:.4g} times as large in the port, in every step"
+    yield Cause("rate", text, explained(difference, other - factor * mine), 1)
+    a, b = pairing.steps[first.step - 1]
+    text = f"the rate of step {first.step} is {a.learning_rate:.6g} in the reference "
+    # It says what differs, and comes after what explains it.
+    yield Cause("rate", f"{text}and {b.learning_rate:.6g} in the port", LEAST, 9)
+
+
+def _staircase(mine: Any, other: Any) -> Iterator[Cause]:
+    """One is constant for several steps where the other changes in each."""
+    for who, flat, smooth in (("reference", mine, other), ("port", other, mine)):
+        jumps = [n for n in range(1, len(flat)) if flat[n] != flat[n - 1]]
+        if np.any(np.diff(smooth) == 0) or len(jumps) > (len(flat) - 1) / 2:
+            continue
+        # Where a stair begins, both are the same; a smooth one decays evenly between.
+        begins = [0, *jumps]
+        ratios = smooth[1:] / smooth[:-1]
+        if np.allclose(flat[begins], smooth[begins], 1e-3, 0) and np.allclose(
+            ratios, ratios[0], 1e-3, 0
+        ):
+            text = f"a staircase in the {who} only: the other one decays in each step"
+            if not jumps:
+                text = (
+                    f"the rate of the {who} is the same in all of these steps, a "
+                    "staircase or none; the other one decays in each"
+                )
+            yield Cause("staircase", text, 1.0)

@@ -1,0 +1,71 @@
+"""Causes that the reference tried itself: what its first step would give with each.
+
+`graph_variations` runs a copy of the recorded graph with another slope, padding or
+order of gates. The recording has what came out, and here the port is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from hookbridge.reference.cause import Cause, explained
+from hookbridge.reference.first_step import StepEvidence
+from hookbridge.reference.measures import finite
+
+VARIATIONS = "variations"
+UNTIED = "untied weights"
+# By the loss alone a variation has to be as near as this to be named.
+_LEAST_OF_A_LOSS = 0.998
+# By a loss and norms it has to explain this part.
+_LEAST = 0.97
+
+
+def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
+    """The variations of the reference's first step that the port's step is like."""
+    if evidence.number != 1 or evidence.losses is None:
+        return
+    pairing = evidence.pairing
+    norms = [
+        r.steps[0].line["gradient_norms"] for r in (pairing.reference, pairing.port)
+    ]
+    pairs = pairing.variables.pairs
+    names = [n for n in norms[0] if pairs.get(n) in norms[1]]
+    reference = _vector(evidence.losses[0], norms[0], names)
+    port = _vector(evidence.losses[1], {n: norms[1][pairs[n]] for n in names}, names)
+    sizes = np.maximum(np.abs(reference), 1e-3 * np.abs(reference[1:]).max(initial=0.0))
+    sizes[0] = abs(reference[0])
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    difference = (port - reference) / sizes
+    least = _LEAST if names else _LEAST_OF_A_LOSS
+    alone: list[tuple[str, Any]] = []
+    for each in pairing.reference.header.get(VARIATIONS) or []:
+        value = _vector(each["loss"], each["gradient_norms"], names)
+        part = explained(difference, (port - value) / sizes)
+        if part >= least:
+            yield Cause(each["name"], each["text"], part)
+        if each["name"] == UNTIED:
+            alone.append((each["text"], value))
+    texts, value = _several_untied(reference, port, alone)
+    part = explained(difference, (port - value) / sizes)
+    if len(texts) > 1 and part >= least:
+        yield Cause(UNTIED, "; ".join(texts), part)
+
+
+def _several_untied(
+    reference: Any, port: Any, alone: list[tuple[str, Any]]
+) -> tuple[list[str], Any]:
+    """Of each variable the use that is nearest to its gradient in the port."""
+    value, texts = reference.copy(), {}
+    for text, other in alone:
+        for n in np.flatnonzero(np.abs(other - reference) > 1e-6 * np.abs(reference)):
+            if n and abs(other[n] - port[n]) < abs(value[n] - port[n]):
+                value[n], texts[int(n)] = other[n], text
+    return list(texts.values()), value
+
+
+def _vector(loss: Any, norms: Mapping[str, Any], names: list[str]) -> Any:
+    """A loss and the norms of gradients; 0 for one that is not known."""
+    return np.array([finite(float(loss)), *(finite(norms.get(n, 0.0)) for n in names)])
