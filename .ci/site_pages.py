@@ -68,7 +68,7 @@ def command_line() -> str:
 
 
 def first_screens() -> str:
-    """The README's picture, both diffs, an old program, and why, how, and when not."""
+    """The README's picture, both diffs, reasons, and how to install and look."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text.replace("](docs/pictures/", "](pictures/").replace("](docs/", "](")
     first, *rest = re.split(r"^(?=## )", text, flags=re.M)
@@ -78,8 +78,7 @@ def first_screens() -> str:
     # One above the other: the site's column is narrower than the README's.
     pairs = zip(titles, diffs, strict=True)
     shown = (f"**{title}**\n\n{diff}" for title, diff in pairs)
-    kept = ("An old program", "Why", "Install", "When not to use it")
-    sections = (s for s in rest if s.removeprefix("## ").startswith(kept))
+    sections = (s for s in rest if s.startswith("## Install"))
     return "\n\n".join((before, *shown, after, *sections, "## Start"))
 
 
@@ -121,6 +120,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if own == "architecture.md":
         before, after = markdown.split("## The rules")
         markdown = f"{before}{rooms()}\n\n## The rules{after}"
+    markdown = markdown.replace("](../docs/pictures/", "](pictures/")
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent
     up = "../" * own.count("/")
 

@@ -1,6 +1,6 @@
 """What guests cost as a cluster grows: messages, bytes and time of each process.
 
-    python -m benchmarks.scaling --json=docs/scaling.json --plot=docs/scaling.svg
+    python -m benchmarks.scaling --json=scaling.json --plot=scaling.svg
 
 It starts clusters of 1, 2, 4 and 8 workers with one parameter server on this machine.
 Each cluster trains asynchronously for a fixed time: for both loops, without guests and

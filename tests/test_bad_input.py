@@ -76,6 +76,12 @@ def model() -> Any:
     return made
 
 
+def compiled() -> Any:
+    made = model()
+    made.compile("sgd", "mse")
+    return made
+
+
 def whole_checkpoint(folder: Path) -> str:
     return str(tf.train.Checkpoint(x=tf.Variable(1.0)).write(str(folder / "whole")))
 
@@ -114,6 +120,17 @@ def own_steps(step: Any, *args: Any, logs: Any = None) -> None:
             loop.step(step, *args, logs=logs)
     finally:
         assert seen == []
+
+
+def own_evaluation(data: Any) -> None:
+    with hb.loops.OwnLoop([], model=model()) as loop:
+        loop.evaluate(lambda batch: batch, data)
+
+
+def saver_hook(**options: Any) -> Callable[[Path], Any]:
+    return lambda folder: hb.checkpoints.BackgroundSaverHook(
+        str(folder), save_steps=1, **options
+    )
 
 
 def untrained(guest: Any) -> None:
@@ -250,6 +267,32 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         [], model=model(), optimizer="adam"
     ),
     "`step=5`; expected a function": lambda _: own_steps(5),
+    r"`logs` is the function .*; expected .* as `logs\(returned\)`": lambda _: (
+        own_steps(lambda a: a, tf.constant(1.0), logs=lambda: None)
+    ),
+    "The function given as `logs` returned None; expected a map": lambda _: own_steps(
+        lambda a: a, tf.constant(1.0), logs=lambda returned: None
+    ),
+    "`data=5` of type `int`; expected the batches": lambda _: own_evaluation(5),
+    "`saver=3` of type `int`; expected a `tf.compat.v1.train.Saver`": saver_hook(
+        saver=3
+    ),
+    "`scaffold=3` of type `int`; expected a `Scaffold`": saver_hook(scaffold=3),
+    "`listeners=3` of type `int`; expected a list": saver_hook(listeners=3),
+    "`listeners=3` of type `int`; expected `CheckpointSaverL": saver_hook(
+        listeners=[3]
+    ),
+    "`checkpoint_basename=None` of type `NoneType`; expected": saver_hook(
+        checkpoint_basename=None
+    ),
+    "`summaries_fn` of `SummaryWriter` returned 'x' for 'a'; exp": lambda folder: (
+        compiled().evaluate(
+            tf.ones([4, 2]),
+            tf.ones([4, 1]),
+            verbose=0,
+            callbacks=[hb.callbacks.SummaryWriter(lambda m: {"a": "x"}, str(folder))],
+        )
+    ),
     r"`step` is the function .*\(a, b\)`; expected": lambda _: own_steps(
         lambda a, b: a, tf.constant(1.0)
     ),

@@ -85,6 +85,11 @@ def _estimator_code() -> Any:
     return types.SimpleNamespace(**dict.fromkeys(re.findall(r"\b_\w+", source)))
 
 
+def _scaled_optimizer() -> Any:
+    keras = _keras(2)
+    return keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1))
+
+
 def _mixed_variable() -> Any:
     layer = _keras(2).layers.Dense(1, dtype="mixed_float16")
     layer.build([1, 1])
@@ -121,6 +126,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Keras 2 variable of mixed precision": lambda _: _mixed_variable(),
     "Keras 2 optimizer": lambda _: _keras(2).optimizers.SGD(0.1),
     "Keras 2 legacy optimizer": lambda _: _keras(2).optimizers.legacy.SGD(0.1),
+    "Keras 2 scaled optimizer": lambda _: _scaled_optimizer(),
     "Keras 2 callback": lambda _: _keras(2).callbacks.Callback(),
     "TensorBoard of v1": lambda _: _in_graph(_keras(2).callbacks.TensorBoard),
     "Keras 2 callback's method": lambda _: (

@@ -274,3 +274,13 @@ def test_the_search_for_methods_finds_them(line: str, sets: bool) -> None:
 def room_of(module: str) -> str:
     room = module.rpartition(".")[0]
     return module if room in _HOUSES or not room else room
+
+
+def test_an_assert_only_narrows_a_type() -> None:
+    """`python -O` leaves asserts out: what a user may meet is raised."""
+    for file, nodes in sources().items():
+        for node in nodes:
+            if isinstance(node, ast.Assert):
+                told = ast.unparse(node.test)
+                narrows = told.startswith("isinstance(") or told.endswith("is not None")
+                assert narrows, f"{file}, line {node.lineno}: assert {told}"

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.hooked_loop.modes import PREDICT, Mode
+from hookbridge.adapters.keras_model.structure import layers_of, output_names
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground.protocols import KerasModel
 
@@ -45,18 +46,6 @@ def names_for(model: KerasModel) -> StepNames:
     """An empty catalogue of a model's step."""
     layers = (str(layer.name) for layer in layers_of(model))
     return StepNames(str(getattr(model, "name", "model")), layers)
-
-
-def layers_of(model: KerasModel) -> list[Any]:
-    """The layers of a model at every depth, without the model itself."""
-    flatten = getattr(model, "_flatten_layers", None)
-    layers = flatten() if callable(flatten) else getattr(model, "layers", ())
-    return [layer for layer in layers if layer is not model]
-
-
-def output_names(model: KerasModel) -> list[str]:
-    """The model's names of its outputs; empty if it has none."""
-    return [str(name) for name in getattr(model, "output_names", None) or ()]
 
 
 def output_keys(layer: Any) -> list[str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, scheduled_rate
+from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
-from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -22,12 +22,26 @@ from hookbridge.ground.protocols import Context, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
 
+class RunningStep(Protocol):
+    """The function of a loop's step, which has been traced."""
+
+    names: StepNames
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer that the step trains with."""
+
+
 class FitGraphPart(GraphPart):
     """What hooks see of an eager model."""
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
         self._names: StepNames
+        # What the step trains with, as hooks see it.
+        self.optimizer: Any = None
+        # Holds a schedule's rate for ops that were made for a constant one.
+        self._shown_rate: tf.Variable | None = None
         # That of `model.optimizer`; None for a schedule, or if the step reads none.
         self._rate: tf.Variable | None = None
         self._other_rates: list[tf.Variable] = []
@@ -36,25 +50,43 @@ class FitGraphPart(GraphPart):
         # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
-    def build(self, names: StepNames) -> int:
-        """Makes the graph of a model with these step tensors; returns its step."""
-        model = self._model
-        self.global_step = GlobalStep(model)
-        self._names = names
-        rates, read = live_variables.learning_rates(model), names.rates_read
-        if read is not None and not names.is_eager:
-            rates = [rate for rate in rates if id(rate) in read]
-        own = live_variables.learning_rate_variable(getattr(model, "optimizer", None))
-        self._rate = next((rate for rate in rates if rate is own), None)
-        self._other_rates = [rate for rate in rates if rate is not own]
+    def build(self, function: RunningStep) -> int:
+        """Makes the graph of a model with this step; returns the global step."""
+        self.global_step = GlobalStep(self._model)
+        self._find_rates(function)
         self.live = LiveGraph(
-            names,
-            live_variables.model_variables(model),
+            function.names,
+            variables.model_variables(self._model),
             self.global_step.variable,
             self._rate,
             self._other_rates,
         )
         return int(self.global_step.value)
+
+    def renew(self, function: RunningStep) -> None:
+        """Shows hooks what the model has after a callback has changed its step."""
+        self._find_rates(function)
+        shown, self._shown_rate = self._rate, None
+        schedule = optimizers.scheduled_rate(self.optimizer)
+        if schedule is not None and self.live.learning_rate_name is not None:
+            shown = self._shown_rate = variables.host_variable(self._next_rate)
+        now = variables.model_variables(self._model)
+        self.live.renew(function.names, now, shown, self._other_rates)
+
+    def show_rate(self) -> None:
+        """Computes a schedule's rate for ops that were made for a constant one."""
+        if self._shown_rate is not None:
+            self._shown_rate.assign(self._next_rate())
+
+    def _find_rates(self, function: RunningStep) -> None:
+        model, names = self._model, function.names
+        self._names, self.optimizer = names, function.optimizer
+        rates, read = optimizers.learning_rates(model), names.rates_read
+        if read is not None and not names.is_eager:
+            rates = [rate for rate in rates if id(rate) in read]
+        own = optimizers.learning_rate_variable(self.optimizer)
+        self._rate = next((rate for rate in rates if rate is own), None)
+        self._other_rates = [rate for rate in rates if rate is not own]
 
     def make_session(
         self, run_step: StepRunner, functions: RecentlyUsed
@@ -71,8 +103,8 @@ class FitGraphPart(GraphPart):
         )
 
     def _next_rate(self) -> Any:
-        """The rate of the next step under a schedule, as a session computes it."""
-        return scheduled_rate(getattr(self._model, "optimizer", None))
+        """The rate of the next step, as a session computes it."""
+        return optimizers.rate_of_next_step(self.optimizer)
 
     @property
     def step_number(self) -> int:
@@ -86,7 +118,7 @@ class FitGraphPart(GraphPart):
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [live_variables.components(each.eager)[0] for each in saved]
+            firsts = [variables.components(each.eager)[0] for each in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
             read = tf.raw_ops.ReadVariableOp
@@ -102,9 +134,16 @@ class FitGraphPart(GraphPart):
         rate, others, tensors, graph = None, [], {}, self.live
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
-                rate = (self._rate, index)
+                if self._rate is None:
+                    tensors[SCHEDULED_RATE] = index
+                else:
+                    rate = (self._rate, index)
             elif tensor.op.name in graph.step_tensors:
-                tensors[graph.step_tensors[tensor.op.name].key] = index
+                key = graph.step_tensors[tensor.op.name].key
+                if key == SCHEDULED_RATE and self._rate is not None:
+                    rate = (self._rate, index)
+                else:
+                    tensors[key] = index
             elif (variable := graph.variable_of(tensor)) is not None:
                 if not any(variable.eager is each for each in self._other_rates):
                     raise errors.LiveSessionError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hookbridge.adapters.fit_loop.eager_step import output_names
 from hookbridge.adapters.fit_loop.step_source import (
     MakeFunction,
     StepTensors,
@@ -14,6 +13,7 @@ from hookbridge.adapters.fit_loop.step_source import (
 )
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import MODES, PREDICT, Mode
+from hookbridge.adapters.keras_model.structure import output_names
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground import compat, patching
 from hookbridge.ground.protocols import AnyFunction, Context, KerasModel

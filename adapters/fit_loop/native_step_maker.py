@@ -18,7 +18,7 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
-from hookbridge.adapters.live_session.live_variables import as_int
+from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground import compat
@@ -54,6 +54,8 @@ class NativeStepMaker(StepMaker):
         # The graph of the native loop, which holds the strategy's scope. The native
         # step runs under it, in `_eager_mode()`.
         self._loop_graph: Any = None
+        self._opened: StepFunction | None = None  # the function that hooks see
+        self._session: LiveSession | None = None
 
     def install(self) -> None:
         self._installation.install(self._run, self._function_of)
@@ -82,19 +84,36 @@ class NativeStepMaker(StepMaker):
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._loop_graph = tf.compat.v1.get_default_graph()
         self._args = as_iterators(args)
+        opened, function = self._opened, self.function
+        if opened is not None and not (
+            opened is function and self._graph.optimizer is function.optimizer
+        ):
+            self._renew()
 
     def open(self) -> int:
-        self.function.discover(*self._args)
-        steps = getattr(self._model, "_steps_per_execution", None)
-        if steps is None:
-            steps = getattr(self._model, "steps_per_execution", 1)
-        several = as_int(1 if steps is None else steps) > 1
+        self._discover()
+        return self._graph.build(self.function)
+
+    def _renew(self) -> None:
+        """Shows hooks the step and the optimizer that a callback has changed."""
+        self.function.forget_variants()
+        self._discover()
+        self._graph.renew(self.function)
+        if self._session is not None:
+            self._session.renew(self.function.functions)
+
+    def _discover(self) -> None:
+        """Traces the step that is there now."""
+        function = self._opened = self.function
+        function.discover(*self._args)
+        several = steps_per_execution(self._model) > 1
         self._counts = several and self._installation.mode is TRAIN
-        return self._graph.build(self.function.names)
 
     def make_session(self) -> LiveSession:
         """A session on the run's graph, whose steps are those of this part."""
-        return self._graph.make_session(self.run_step, self.function.functions)
+        functions = self.function.functions
+        session = self._session = self._graph.make_session(self.run_step, functions)
+        return session
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         monitored.run(self._graph.live.loop_fetches)
@@ -113,6 +132,7 @@ class NativeStepMaker(StepMaker):
         assert global_step is not None
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
+            graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -130,6 +150,7 @@ class NativeStepMaker(StepMaker):
                 global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
                 global_step.add(1)
+            graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)

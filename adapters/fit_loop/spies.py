@@ -15,9 +15,10 @@ from typing import Any
 import tensorflow as tf
 import wrapt
 
-from hookbridge.adapters.fit_loop.eager_step import layers_of, output_keys
+from hookbridge.adapters.fit_loop.eager_step import output_keys
 from hookbridge.adapters.fit_loop.first_replica import is_first
-from hookbridge.adapters.live_session.live_variables import tf_variable
+from hookbridge.adapters.keras_model import optimizers
+from hookbridge.adapters.keras_model.structure import layers_of
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel
 
@@ -81,7 +82,7 @@ class Spies:
             if callable(losses):  # Keras 2, for steps that do not use `compute_loss`
                 spied = wrapt.FunctionWrapper(losses, self._compiled_loss)
                 stack.enter_context(patching.patched(model, compiled_loss=spied))
-            self._spy_updates(getattr(model, "optimizer", None), stack)
+            self._spy_updates(optimizers.optimizer_of(model), stack)
             if is_eager:
                 for layer in layers_of(model):
                     if any(key in self._keys for key in output_keys(layer)):
@@ -103,7 +104,7 @@ class Spies:
             gradients = pairs = list(gradients)  # for `apply_gradients`, of pairs
             if has_apply:
                 wanted = args[0] if args else kwargs.get("trainable_variables")
-                inner = getattr(optimizer, "inner_optimizer", optimizer)
+                inner = optimizers.unwrapped(optimizer)
                 known = getattr(inner, "_trainable_variables", ())
                 variables = list(known if wanted is None else wanted)
                 pairs = list(zip(gradients, variables, strict=False))
@@ -134,8 +135,7 @@ class Spies:
         rate = self.feeds.get(SCHEDULED_RATE)
         if rate is None:
             return contextlib.nullcontext()
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        return patching.patched(inner, _learning_rate=rate)
+        return optimizers.updating_by(optimizer, rate)
 
     def _note(self, key: str, tensor: tf.Tensor) -> None:
         noted = self._noted()
@@ -168,25 +168,10 @@ class Spies:
                 self._note(f"{GRADIENTS}{name}", gradient)
         if any(key.startswith(GRADIENTS) for key in (*self._keys, *self.feeds)):
             # Read now, since the update may change the scale.
-            self._local.scale = _loss_scale(optimizer)
-        rate = scheduled_rate(optimizer)
+            self._local.scale = optimizers.loss_scale(optimizer)
+        rate = optimizers.scheduled_rate(optimizer)
+        if rate is None and SCHEDULED_RATE in self._keys:
+            # Hooks have found the rate of a schedule, which a callback has replaced.
+            rate = optimizers.rate_of_next_step(optimizer)
         if rate is not None:
             self._note(SCHEDULED_RATE, rate)
-
-
-def _loss_scale(optimizer: Any) -> Any:
-    """The number that a Keras 3 optimizer divides its gradients by, or None."""
-    # Keras 2 gives its optimizers gradients without the scale of the loss.
-    scale = getattr(optimizer, "dynamic_scale", None)
-    if scale is not None:
-        return tf.identity(tf_variable(scale))
-    return getattr(optimizer, "loss_scale_factor", None)
-
-
-def scheduled_rate(optimizer: Any) -> Any:
-    """The value that a schedule gives for the next step; None without a schedule."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    schedule = getattr(inner, "_learning_rate", None)
-    if not callable(schedule):
-        return None
-    return tf.cast(schedule(tf_variable(inner.iterations)), tf.float32)

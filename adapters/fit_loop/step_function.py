@@ -31,10 +31,11 @@ from hookbridge.adapters.fit_loop.tapped_function import (
 )
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
-from hookbridge.adapters.live_session.live_variables import as_int
+from hookbridge.adapters.keras_model.optimizers import as_int, optimizer_of
+from hookbridge.adapters.keras_model.structure import steps_per_execution
+from hookbridge.adapters.keras_model.variables import host_variable
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.step_names import StepNames
-from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -71,13 +72,16 @@ class StepFunction:
         # The step returns these too, if it has tensors with such names.
         self._names_to_try = tuple(sorted(expected_names - by_key))
         is_counted = source.mode is TRAIN and _needs_counter(source.model)
-        self._counter = _new_counter() if is_counted else None
+        self._counter = (
+            host_variable(lambda: tf.constant(0, tf.int64)) if is_counted else None
+        )
         self.functions: RecentlyUsed = RecentlyUsed()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         """Forgets all variants of the step and makes its function again."""
         self._specs: Any = None
+        self._optimizer = optimizer_of(self._model)
         self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()
         self._tapped: dict[frozenset[str], TappedFunction] = {}
@@ -94,6 +98,21 @@ class StepFunction:
         """What a loop inside the run calls: what the model has between two runs."""
         return self.models_own_function
 
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer that the step trains with.
+
+        A traced step goes on with the optimizer that the model had when Keras made the
+        function, until somebody makes it anew.
+        """
+        is_eager = self.names.is_eager
+        return optimizer_of(self._model) if is_eager else self._optimizer
+
+    def forget_variants(self) -> None:
+        """Drops what was made for variables that the model may no longer have."""
+        self._variants = RecentlyUsed()
+        self.functions = RecentlyUsed()
+
     def _make_function(
         self,
         keys: frozenset[str],
@@ -102,7 +121,12 @@ class StepFunction:
     ) -> TappedFunction:
         """Keras's function, whose step returns the tensors of `keys` too."""
         tap = StepTap(
-            self._source, sorted(keys), self.names, names_to_try, self._counter
+            self._source,
+            sorted(keys),
+            self.names,
+            names_to_try,
+            counter=self._counter,
+            optimizer=self._optimizer,
         )
         function = self._source.function_with(tap, for_model=for_model)
         return TappedFunction(self._model, function, tap)
@@ -199,10 +223,8 @@ def _needs_counter(model: KerasModel) -> bool:
     """Whether a call makes several steps and Keras does not count them."""
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.
-    return not hasattr(model, "_train_counter") and model.steps_per_execution > 1
+    return not hasattr(model, "_train_counter") and steps_per_execution(model) > 1
 
 
-def _new_counter() -> Any:
-    # A graph of its own keeps the variable out of the strategy's scope.
-    with tf.Graph().as_default(), compat.private("eager_mode")():
-        return tf.Variable(0, dtype=tf.int64, trainable=False, name="steps_made")
+def _zero() -> tf.Tensor:
+    return tf.constant(0, tf.int64)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop import eager_step
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
+from hookbridge.adapters.keras_model import structure
 from hookbridge.adapters.live_session.imported_ops import compiled
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.ground import compat
@@ -69,7 +69,7 @@ def inner_function_of(function: Any) -> Any:
 def makes_one_step(model: KerasModel) -> bool:
     """Whether a call of the model's function makes one step, on one replica."""
     replicas = model.distribute_strategy.num_replicas_in_sync
-    return bool(max(getattr(model, "steps_per_execution", 1), replicas) == 1)
+    return bool(max(structure.steps_per_execution(model), replicas) == 1)
 
 
 def loops_over_one_step() -> bool:
@@ -142,7 +142,7 @@ class TappedFunction:
         inner: Any = self.inner
         tap, is_optional = self.tap, self.is_optional
         needed = program.needed
-        output_names = eager_step.output_names(self._model)
+        output_names = structure.output_names(self._model)
         step_tensors = sorted(needed.step_tensors)
 
         def merged(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
@@ -185,7 +185,7 @@ class TappedFunction:
     ) -> Variant:
         """Calls Keras's function between the two halves of the program."""
         function, tap, around = self.function, self.tap, SplitProgram(program)
-        output_names = eager_step.output_names(self._model)
+        output_names = structure.output_names(self._model)
 
         def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
             feeds = list(feeds)

@@ -20,12 +20,14 @@ from hookbridge.adapters.fit_loop.batches import batch_tensors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE, Spies
 from hookbridge.adapters.fit_loop.step_source import StepSource, named_outputs
 from hookbridge.adapters.hooked_loop.modes import TRAIN
-from hookbridge.adapters.live_session.live_variables import (
-    components,
+from hookbridge.adapters.keras_model.optimizers import (
     learning_rate_variable,
     learning_rates,
+    optimizer_of,
 )
+from hookbridge.adapters.keras_model.variables import components
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
+from hookbridge.ground import patching
 
 _TAPPED = "hookbridge_tapped"
 _OUTPUTS = "hookbridge_outputs"
@@ -41,6 +43,8 @@ class StepTap:
       names_to_try: names that hooks are likely to ask for; the first trace finds
         their keys.
       counter: a variable that each call raises by one.
+      optimizer: what the step trains with; None for what the model has when it is
+        traced.
     """
 
     def __init__(
@@ -50,12 +54,14 @@ class StepTap:
         names: StepNames,
         names_to_try: Iterable[str] = (),
         counter: tf.Variable | None = None,
+        optimizer: Any = None,
     ) -> None:
         self._source = source
         self._keys = tuple(keys)
         self._names = names
         self._names_to_try = tuple(names_to_try)
         self._counter = counter
+        self._optimizer = optimizer
         self.found_keys: tuple[str, ...] = ()
         self._spies = Spies(source.model, self._keys)
         self._first_replica: dict[str, Any] = {}
@@ -69,6 +75,7 @@ class StepTap:
     def tracing(self) -> Iterator[None]:
         """Puts the tap on the model: in this context Keras may trace the step."""
         with (
+            self._with_optimizer(),
             self._source.tapped(self),
             self._spies.installed(self._names.is_eager),
             first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
@@ -78,6 +85,17 @@ class StepTap:
                 yield
             finally:
                 self._is_tracing = False
+
+    def _with_optimizer(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which the model has the optimizer of the other traces.
+
+        A callback may have set another one without having the step made anew.
+        """
+        model, optimizer = self._source.model, self._optimizer
+        is_set = optimizer is None or self._names.is_eager
+        if is_set or optimizer_of(model) is optimizer:
+            return contextlib.nullcontext()
+        return patching.patched(model, optimizer=optimizer)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         with self._spies.watching() as noted:
@@ -108,7 +126,7 @@ class StepTap:
         model, names = self._source.model, self._names
         read = names.rates_read = names.rates_read or set()
         if self._spies.has_updated:
-            optimizer = getattr(model, "optimizer", None)
+            optimizer = optimizer_of(model)
             read.add(id(learning_rate_variable(optimizer)))
         if not names.is_eager:
             # The function captures what it reads.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from hookbridge.adapters.keras_model.optimizers import made_counter_of, optimizer_of
 from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import KerasModel, Session
 
@@ -97,10 +98,7 @@ def step_of(model: KerasModel, session: Session) -> Any:
     """The variable that counts the steps of a model: its optimizer's."""
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.
-    optimizer = getattr(model, "optimizer", None)
-    step = getattr(optimizer, "_iterations", None)
-    if step is None and not hasattr(type(optimizer), "iterations"):
-        step = getattr(optimizer, "iterations", None)
+    step = made_counter_of(optimizer_of(model))
     if step is None:
         step = collected.global_step(session.graph)
     if step is None:

@@ -18,7 +18,7 @@ from hookbridge.adapters.graph_fit.hook_variables import HookVariables
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
-from hookbridge.adapters.live_session.live_variables import model_variables
+from hookbridge.adapters.keras_model.variables import model_variables
 from hookbridge.ground.garbage import is_collected_now, watch_collections
 from hookbridge.ground.protocols import Session
 

@@ -16,7 +16,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.live_session.live_variables import as_int
+from hookbridge.adapters.keras_model.optimizers import as_int, counter_of, optimizer_of
 from hookbridge.ground import exit_codes
 from hookbridge.ground.protocols import Hook, KerasModel
 
@@ -33,9 +33,7 @@ class CallWatch:
             "Keras makes for them (`model.make_train_function()`). Train with "
             "`model.fit` or `model.train_on_batch`."
         )
-        self._iterations = getattr(
-            getattr(model, "optimizer", None), "iterations", None
-        )
+        self._counter = counter_of(optimizer_of(model))
         self._run = run
         self._before = self._steps()
         atexit.unregister(_report_all)
@@ -70,7 +68,7 @@ class CallWatch:
 
     def _steps(self) -> int | None:
         try:
-            return as_int(self._iterations)
+            return as_int(self._counter)
         except Exception:  # in a v1 graph, or on a server that is gone
             return None
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hookbridge.adapters.live_session.live_variables import components, tf_variable
+from hookbridge.adapters.keras_model.optimizers import tf_variable
+from hookbridge.adapters.keras_model.variables import components
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop.epoch_means import Means
-from hookbridge.adapters.live_session.live_variables import (
-    assign_all,
-    components,
+from hookbridge.adapters.keras_model.optimizers import (
     is_in_graph,
     learning_rate_variable,
+    optimizer_of,
 )
+from hookbridge.adapters.keras_model.variables import assign_all, components
 from hookbridge.adapters.state import epochs
 from hookbridge.adapters.state.epochs import Epoch
 from hookbridge.ground import compat
@@ -55,9 +55,13 @@ class FitRate:
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self._variable = learning_rate_variable(getattr(model, "optimizer", None))
         # Its value as long as no callback has set it; None once one has.
         self._unset: float | None = None
+
+    @property
+    def _variable(self) -> Any:
+        """The variable of the optimizer that the model has now."""
+        return learning_rate_variable(optimizer_of(self._model))
 
     def begin(self, loops: Sequence[FitLoopState]) -> None:
         """Goes on with the rate that a callback set, in whichever loop."""

@@ -10,7 +10,7 @@ from typing import Any
 from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
 from hookbridge.adapters.hooked_loop.fit_loop_state import FitLoopState, parse
 from hookbridge.adapters.hooked_loop.host import GraphPart
-from hookbridge.adapters.live_session.global_step import iterations_of
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
@@ -25,7 +25,7 @@ _NEWEST: weakref.WeakValueDictionary[str, FitSaves] = weakref.WeakValueDictionar
 
 def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
-    _RESTORED[model] = (prefix, iterations_of(model))
+    _RESTORED[model] = (prefix, steps_counted(model))
 
 
 def restored_from(model: KerasModel, folder: str) -> str | None:
@@ -34,7 +34,7 @@ def restored_from(model: KerasModel, folder: str) -> str | None:
     None too if the model has been trained since.
     """
     prefix, step = _RESTORED.get(model, ("", -1))
-    if not prefix or iterations_of(model) != step:
+    if not prefix or steps_counted(model) != step:
         return None
     return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None
 

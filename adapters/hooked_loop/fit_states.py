@@ -21,7 +21,7 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import (
 from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
-from hookbridge.adapters.live_session.global_step import iterations_of
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
@@ -121,7 +121,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         checkpoint = restored_from(self._model, self._folder)
         if checkpoint is not None:
             files = StateFiles()
-            step = files.step_of(checkpoint) or iterations_of(self._model)
+            step = files.step_of(checkpoint) or steps_counted(self._model)
             self._backups.choose(checkpoint, step, files)
 
     def all_have_begun(self) -> None:
@@ -191,7 +191,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
         if not self._is_over or not self._saves.is_newest:
             return
-        if iterations_of(self._model) == self._saves.step:
+        if steps_counted(self._model) == self._saves.step:
             self._saves.write_state()
 
     # -- called by the run -----------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import keras_behind
-from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.keras_model import variables
 from hookbridge.ground.protocols import KerasModel
 
 
@@ -41,13 +41,13 @@ def snapshot(model: KerasModel) -> Callable[[], None]:
     Those of its optimizers belong to them. Metrics are left as they are: Keras begins
     them anew with each epoch.
     """
-    kept = [v for v in live_variables.model_variables(model) if not v.local]
+    kept = [v for v in variables.model_variables(model) if not v.local]
     own = [v.eager for v in kept if not v.is_aggregated]
     if not tf.executing_eagerly():
         backend: Any = keras_behind(model).backend
         before = backend.batch_get_value(own)
         return lambda: backend.batch_set_value(list(zip(own, before, strict=True)))
-    firsts = [live_variables.components(each)[0] for each in own]
+    firsts = [variables.components(each)[0] for each in own]
     values = [first.numpy() for first in firsts]
 
     def go_back() -> None:

@@ -7,13 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests.kinds import keras_behind
-from hookbridge.adapters.live_session.live_variables import (
-    ModelVariable,
-    as_int,
-    is_in_graph,
-)
-from hookbridge.ground import compat
+from hookbridge.adapters.keras_model.optimizers import optimizer_of, steps_counted
+from hookbridge.adapters.keras_model.variables import ModelVariable, host_variable
 from hookbridge.ground.protocols import KerasModel
 
 
@@ -34,26 +29,16 @@ def note(model: KerasModel, value: int | None) -> None:
     """The next run of `model` begins at this step; None: where the optimizer is."""
     _LAST.pop(model, None)
     if value is not None:
-        _LAST[model] = _Last(value, iterations_of(model), _optimizer_reference(model))
-
-
-def iterations_of(model: KerasModel) -> int:
-    """How many updates a model's optimizer has counted."""
-    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    if iterations is None:
-        return 0
-    if is_in_graph(iterations):
-        return int(keras_behind(model).backend.get_value(iterations))
-    return as_int(iterations)
+        _LAST[model] = _Last(value, steps_counted(model), _optimizer_reference(model))
 
 
 def _optimizer_reference(model: KerasModel) -> Any:
-    optimizer = getattr(model, "optimizer", None)
+    optimizer = optimizer_of(model)
     return None if optimizer is None else weakref.ref(optimizer)
 
 
 def _count(model: KerasModel) -> int:
-    iterations, last = iterations_of(model), _LAST.get(model)
+    iterations, last = steps_counted(model), _LAST.get(model)
     if last is None or last.optimizer != _optimizer_reference(model):
         return iterations
     moved = iterations - last.iterations
@@ -62,10 +47,7 @@ def _count(model: KerasModel) -> int:
 
 
 def _variable() -> ModelVariable:
-    # In a graph of its own, outside the strategy's scope, the variable is one number
-    # on the host and not one per replica.
-    with tf.Graph().as_default(), compat.private("eager_mode")():
-        eager = tf.Variable(0, dtype=tf.int64, trainable=False, name="global_step")
+    eager = host_variable(lambda: tf.constant(0, tf.int64), "global_step")
     return ModelVariable(eager, "global_step", trainable=False, local=False)
 
 

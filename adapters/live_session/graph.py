@@ -9,12 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.adapters.live_session.graph_variables import (
     COLLECTIONS,
     DefaultSaver,
     GraphVariables,
 )
-from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.live_session.step_names import StepNames, StepTensor
 from hookbridge.ground import compat
 
@@ -77,12 +77,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 t.name for t in (read, step._graph_element)
             )
             self.global_step_name: str = step.handle.op.name
-            for variable in variables:
-                if variable.eager is learning_rate:
-                    rate = self._variables.make(variable)
-                    self.learning_rate_name = v1.placeholder_with_default(
-                        rate.read_value(), [], name="learning_rate"
-                    ).name
+            self._rate: Any = None  # the graph variable that `learning_rate:0` reads
+            if learning_rate is not None:
+                self._make_rate(learning_rate)
             self.step_op: Any = tf.no_op(name="train_step")
         # What a session loop would fetch in each step.
         self.loop_fetches: dict[str, Any] = {
@@ -90,6 +87,53 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             for name, item in names.loop_tensors()
         }
         self._hides_variables = False
+
+    def _make_rate(self, eager: Any) -> None:
+        """Makes `learning_rate:0`, which reads the rate that is in force."""
+        # A variable of its own: that of the optimizer may be replaced by one of
+        # another name.
+        self._rate = self._variables.make_hidden("rate_in_force", _hidden(eager))
+        self.learning_rate_name = v1.placeholder_with_default(
+            self._rate.read_value(), [], name="learning_rate"
+        ).name
+
+    def renew(
+        self,
+        names: StepNames,
+        variables: Sequence[ModelVariable],
+        learning_rate: Any,
+        other_rates: Sequence[Any],
+    ) -> None:
+        """Shows hooks what the model has after a callback has changed its step.
+
+        Args:
+          names: the catalogue of the new step.
+          variables: the variables that the model has now.
+          learning_rate: the variable that `learning_rate:0` reads; None if nobody
+            reads it.
+          other_rates: the variables of the rates of other optimizers.
+        """
+        self.names = names
+        step = self.handles[self.global_step_name]
+        self._variables.renew([step, *variables])
+        names.other_rate_names = [
+            f"{name}:0" for name in self._variables.names_of(other_rates)
+        ]
+        if self.saver is not None:
+            self.saver.renew(self)
+        if learning_rate is not None and self._rate is not None:
+            self._variables.set_hidden(self._rate, _hidden(learning_rate))
+        elif learning_rate is not None and names.find("learning_rate") is None:
+            with self.growing():
+                self._make_rate(learning_rate)
+
+    def check_current(self, needed: Any) -> None:
+        """Refuses ops of an optimizer that a callback has replaced since; see `Plan`.
+
+        Args:
+          needed: the ops that a run needs.
+        """
+        self._variables.check_current(needed)
 
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
@@ -218,3 +262,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             tensor = v1.placeholder(item.dtype, item.shape, name=name)
         self.step_tensors[tensor.op.name] = item
         return tensor
+
+
+def _hidden(eager: Any) -> ModelVariable:
+    return ModelVariable(eager, "rate_in_force", trainable=False, local=True)

@@ -15,7 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session.live_variables import ModelVariable, components
+from hookbridge import errors
+from hookbridge.adapters.keras_model.variables import ModelVariable, components
+from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph
 
@@ -41,6 +43,11 @@ class GraphVariables:
         # `unique_name` reserves the names, so no other op can take them.
         self._known = {graph.unique_name(v.name): v for v in variables}
         self._made: dict[str, Any] = {}
+        # Variables that only ops of this graph use, by the names of their handles.
+        self._hidden: dict[str, ModelVariable] = {}
+        # Names of made variables that the model no longer has.
+        self.replaced: set[str] = set()
+        self._is_renewed = False
         self.handles: dict[str, ModelVariable] = {}
         self.values: dict[str, Any] = {}
         self.self_assigns: dict[str, str] = {}
@@ -66,6 +73,71 @@ class GraphVariables:
         if name not in self._made:
             self._add([name])
         return self._made[name]
+
+    def make_hidden(self, name: str, variable: ModelVariable) -> Any:
+        """The graph variable for one that no name and no collection leads to."""
+        name = self._graph.unique_name(name)
+        self._hidden[name] = variable
+        self._add([name])
+        return self._made[name]
+
+    def set_hidden(self, made: Any, variable: ModelVariable) -> None:
+        """Gives the ops on a hidden variable another one."""
+        self._take(made.handle.op.name, variable)
+
+    def renew(self, variables: Sequence[ModelVariable]) -> None:
+        """Takes the variables that the model has now; equal names mean the new ones."""
+        before, self._known = self._known, {}
+        for variable in variables:
+            name = variable.name
+            same = before.pop(name, None)
+            if same is not None and _is_like(same, variable):
+                self._known[name] = variable
+                if name in self._made:
+                    self._take(name, variable)
+            else:
+                self._known[self._graph.unique_name(name)] = variable
+        self._is_renewed = True
+        self.replaced |= before.keys() & self._made.keys()
+        if self.are_made:
+            for key in COLLECTIONS:
+                ours = list(map(id, self._made.values()))
+                collection = self._graph.get_collection_ref(key)
+                collection[:] = [v for v in collection if id(v) not in ours]
+            self.are_made = False
+            self.make_all()
+
+    def check_current(self, needed: NeededOps) -> None:
+        """Refuses ops on variables of an optimizer that the model no longer has."""
+        old = sorted(needed.handles & self.replaced)
+        if old:
+            raise errors.LiveSessionError(
+                f"An op of a hook uses `{old[0]}`, a variable of an optimizer that a "
+                "callback has replaced during this `fit`. Look the variable up in the "
+                "step that needs it; `learning_rate:0` is the rate of the optimizer "
+                "in force. Leave saving to a `CheckpointSaverHook` without a saver or "
+                "scaffold of its own.",
+                see="live session",
+            )
+        slots = {n for n, v in self._known.items() if v.is_of_optimizer}
+        missing = sorted(slots - needed.handles)
+        saves = any(op.type == "SaveV2" for op in (*needed.before, *needed.after))
+        if self._is_renewed and saves and missing and slots & needed.handles:
+            raise errors.LiveSessionError(
+                "A callback has compiled the model again during this `fit`, and the "
+                f"saver of a hook does not save `{missing[0]}` of the optimizer that "
+                "it has now. Leave saving to a `CheckpointSaverHook` without a saver "
+                "or scaffold of its own, in a `fit` without variables of hooks.",
+                see="live session",
+            )
+
+    def _take(self, name: str, variable: ModelVariable) -> None:
+        """The ops of this name work on another variable from now on."""
+        self.handles[name] = variable
+        self._by_value[f"{name}{_READ}:0"] = variable
+
+    def _variable(self, name: str) -> ModelVariable:
+        return self._hidden[name] if name in self._hidden else self._known[name]
 
     def make_op(self, op_name: str) -> bool:
         """Makes the variable that has an op of that name; returns whether one has."""
@@ -98,7 +170,7 @@ class GraphVariables:
         # An import takes a quarter of the time of building op by op.
         definition = v1.GraphDef(versions=self._graph.graph_def_versions)
         for name in names:
-            dtype = components(self._known[name].eager)[0].dtype
+            dtype = components(self._variable(name).eager)[0].dtype
             definition.node.extend(_nodes(name, dtype.as_datatype_enum))
         outputs = [
             node.name if node.op == "AssignVariableOp" else f"{node.name}:0"
@@ -120,7 +192,7 @@ class GraphVariables:
         is_ready: tf.Tensor,
     ) -> None:
         """Makes the graph variable of ops that were imported."""
-        variable = self._known[name]
+        variable = self._variable(name)
         first = components(variable.eager)[0]
         compat.private("copy_handle_data")(first.handle, handle)
         read.set_shape(first.shape)
@@ -144,6 +216,12 @@ class GraphVariables:
         self.values[handle.name] = read
         self._by_value[read.name] = variable
         self.self_assigns[assign.name] = value.name
+
+
+def _is_like(one: ModelVariable, other: ModelVariable) -> bool:
+    """Whether ops on one variable can work on the other."""
+    first, second = components(one.eager)[0], components(other.eager)[0]
+    return bool(first.dtype == second.dtype and first.shape == second.shape)
 
 
 def _keys(variable: ModelVariable) -> set[str]:
@@ -180,19 +258,27 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._scope = graph.unique_name("save")
-        self._has_ops = False
         super().__init__(
             saver_def=v1.train.SaverDef(
-                filename_tensor_name=f"{self._scope}/Const:0",
-                save_tensor_name=f"{self._scope}/Identity:0",
-                restore_op_name=f"{self._scope}/restore_all",
+                filename_tensor_name="save/Const:0",
+                save_tensor_name="save/Identity:0",
+                restore_op_name="save/restore_all",
                 max_to_keep=5,
                 sharded=True,
                 keep_checkpoint_every_n_hours=10000,
                 version=v1.train.SaverDef.V2,
             )
         )
+        self.renew(graph)
+
+    def renew(self, graph: Graph) -> None:
+        """Names ops that are not made yet: those of the variables at that time."""
+        self._scope = graph.unique_name("save")
+        self._has_ops = False
+        names = self.saver_def
+        names.filename_tensor_name = f"{self._scope}/Const:0"
+        names.save_tensor_name = f"{self._scope}/Identity:0"
+        names.restore_op_name = f"{self._scope}/restore_all"
 
     def export_meta_graph(self, *args: object, **kwargs: object) -> Any:
         """See `Saver.export_meta_graph`; the graph is exported as it is now."""

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.adapters.live_session.feeds import check_fetch, mapper_of
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.imported_ops import SessionResources
-from hookbridge.adapters.live_session.live_variables import ModelVariable
 from hookbridge.adapters.live_session.program import SessionProgram
 
 
@@ -36,6 +36,7 @@ class Plan:
         others = [f for f in self._fetches if f.name not in steps]
         self.program: SessionProgram = SessionProgram(graph, others, feeds, resources)
         needed = self.program.needed
+        graph.check_current(needed)
         graph.tap(*needed.step_tensors)
         self.reads_step: bool = graph.global_step_name in needed.handles
         self.writes_step: bool = graph.global_step_name in needed.written

@@ -120,6 +120,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             self._plans.add(key, plan)
         return plan
 
+    def renew(self, functions: structures.RecentlyUsed) -> None:
+        """Forgets how runs were made, since a callback has changed the step.
+
+        Args:
+          functions: keeps what the session traces from now on.
+        """
+        self._functions = functions
+        self._plans = structures.RecentlyUsed()
+
     def is_loop_step(self, fetches: object) -> bool:
         """Whether a `MonitoredSession` asks for a step of the loop."""
         # Keras gets the loop's own fetches from the step itself. So only the fetches of

@@ -3,7 +3,8 @@
 Every process passes the same points: the end of each batch and of each epoch. The
 collective operations of a step keep them at most one point apart. A step costs nothing
 here: a thread waits for the note that somebody asks for an end, and answers with its
-process's next point. All end at the latest of these.
+process's next point. All end at the latest of these, with the largest of their exit
+codes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import compat
+from hookbridge.ground import compat, exit_codes
 
 # A waiting process looks around this often, for example for a KeyboardInterrupt.
 _LOOK_SECS = 1.0
@@ -65,6 +66,9 @@ class Agreement:
         self._others = tuple(others)
         self._passed = 0
         self._is_asked = False
+        self._own_code = exit_codes.DONE
+        # The exit code with which all processes end, once they have agreed.
+        self.code: int = exit_codes.DONE
         self._last_point: int | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(
@@ -88,9 +92,15 @@ class Agreement:
                 see="several workers",
             )
 
-    def ends_here(self, wants_end: bool) -> bool:
-        """Passes the next point; returns whether all processes end there."""
+    def ends_here(self, wants_end: bool, code: int = exit_codes.DONE) -> bool:
+        """Passes the next point; returns whether all processes end there.
+
+        Args:
+          wants_end: whether this process asks for an end.
+          code: the exit code with which it asks.
+        """
         here = self._passed + 1
+        self._own_code = code
         if wants_end and self._last_point is None:
             self._ask(here)
         with self._lock:
@@ -111,14 +121,16 @@ class Agreement:
         try:
             if not self._board.write("asks", self._me):
                 return  # another process asks too, and hears from this one's thread
-            points = [here]
+            answers = [f"{here} {self._own_code}"]
             for other in self._others:
                 if self._board.write(f"asked/{other}", self._me):
-                    points.append(int(self._board.read(f"next/{other}") or here))
-            self._last_point = max(points)
-            self._board.write("end", str(self._last_point))
+                    answers.append(self._board.read(f"next/{other}") or answers[0])
+            said = [[int(word) for word in each.split()] for each in answers]
+            point, code = max(s[0] for s in said), max(s[1] for s in said)
+            self._board.write("end", f"{point} {code}")
+            self.code, self._last_point = code, point
         except tf.errors.OpError:
-            self._last_point = here
+            self.code, self._last_point = self._own_code, here
 
     def _answer(self) -> None:
         """Waits until another process asks, and tells it this one's next point."""
@@ -127,9 +139,10 @@ class Agreement:
                 return
             with self._lock:
                 self._is_asked = True
-                point = self._passed + 1
-            self._board.write(f"next/{self._me}", str(point))
-            self._last_point = int(self._board.read("end") or point)
+                answer = f"{self._passed + 1} {self._own_code}"
+            self._board.write(f"next/{self._me}", answer)
+            point, code = map(int, (self._board.read("end") or answer).split())
+            self.code, self._last_point = code, point
         except tf.errors.OpError:
             return  # a process is lost, and the next step says so
 

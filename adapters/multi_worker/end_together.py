@@ -5,7 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import sys
+import threading
 import weakref
+
+from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.first_replica import is_spread
@@ -15,6 +19,7 @@ from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Logs
+from hookbridge.ground.signals import on_sigterm
 from hookbridge.ground.tf_config import ClusterConfig
 
 # Every process counts the loops under a strategy of several processes alike.
@@ -26,7 +31,8 @@ class EndTogether(any_flavour.AnyFlavour):
     """The last callback of `hb.as_callbacks` in each process of a job.
 
     A stop that a hook or a callback has asked for ends all processes at the end of the
-    same batch or epoch, that one or the next. Under other strategies it does nothing.
+    same batch or epoch, that one or the next. So does SIGTERM to one of them; then all
+    exit with 143. Under other strategies it does nothing.
     """
 
     _supports_tf_logs = True
@@ -35,6 +41,8 @@ class EndTogether(any_flavour.AnyFlavour):
     def __init__(self) -> None:
         self._agreement: Agreement | None = None
         self._is_checked = False
+        self._preempted = threading.Event()
+        self._signals = contextlib.ExitStack()
 
     def on_train_begin(self, logs: Logs = None) -> None:
         self._leave()
@@ -56,6 +64,8 @@ class EndTogether(any_flavour.AnyFlavour):
             atexit.unregister(_leave_all)
             atexit.register(_leave_all)
         _running.add(self._agreement)
+        self._preempted.clear()
+        self._signals.enter_context(on_sigterm(self._preempted.set))
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """All other callbacks have had this event."""
@@ -73,7 +83,11 @@ class EndTogether(any_flavour.AnyFlavour):
     def _settle(self) -> None:
         assert self._agreement is not None
         wants_end = bool(self._model.stop_training)
-        ends = self._agreement.ends_here(wants_end)
+        is_preempted = self._preempted.is_set()
+        code = exit_codes.PREEMPTED if is_preempted else exit_codes.DONE
+        ends = self._agreement.ends_here(wants_end or is_preempted, code)
+        if ends and self._agreement.code == exit_codes.PREEMPTED:
+            _end_preempted()
         if ends and not wants_end:
             HookedRun.note_stop_of(self._model)
         if ends != wants_end:
@@ -83,6 +97,7 @@ class EndTogether(any_flavour.AnyFlavour):
         self._leave()
 
     def _leave(self) -> None:
+        self._signals.close()
         agreement, self._agreement = self._agreement, None
         if agreement is not None:
             _running.discard(agreement)
@@ -94,6 +109,22 @@ def _leave_all() -> None:
     for agreement in list(_running):
         with contextlib.suppress(Exception):
             agreement.leave()
+
+
+def _end_preempted() -> None:
+    """Lets this process exit with 143, unless an error ends it."""
+    logging.warning(
+        "hookbridge: a process of this job received SIGTERM; `fit` ends after this "
+        "step in all processes, and they exit with %d.",
+        exit_codes.PREEMPTED,
+    )
+    atexit.unregister(_exit_preempted)
+    atexit.register(_exit_preempted)
+
+
+def _exit_preempted() -> None:
+    if getattr(sys, "last_value", None) is None:
+        exit_codes.end_with(exit_codes.PREEMPTED)
 
 
 def in_several_processes() -> bool:

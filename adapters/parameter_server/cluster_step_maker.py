@@ -135,6 +135,8 @@ class ClusterStepMaker(StepMaker):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.settle()
+        if scheduler.is_another(self._installation.function):
+            self.events.flush()  # what is due belongs to the step before
         scheduler.prepare(self._installation.function, args)
         try:
             value = scheduler.schedule()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from hookbridge.adapters.keras_model.structure import steps_per_execution_variable
 from hookbridge.ground import compat
 from hookbridge.ground.patching import MISSING, patched
 from hookbridge.ground.protocols import KerasModel, Logs
@@ -15,7 +16,7 @@ def cached_reads(model: KerasModel) -> AbstractContextManager[None]:
     """Answers the reads of a model's `steps_per_execution` from memory."""
     # Keras reads it before each step. The variable is on a server, and the coordinator
     # would wait for it in every step.
-    variable = getattr(model, "_steps_per_execution", None)
+    variable = steps_per_execution_variable(model)
     if variable is None or getattr(model, "autotune_steps_per_execution", False):
         return nullcontext()
     if not callable(getattr(variable, "numpy", None)) or "numpy" in vars(variable):

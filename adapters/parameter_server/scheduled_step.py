@@ -17,6 +17,7 @@ from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
+from hookbridge.adapters.keras_model.optimizers import optimizer_of
 from hookbridge.adapters.live_session.imported_ops import compiled
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
@@ -34,6 +35,7 @@ class ScheduledStep:
         self._source = source
         self._model = model
         self.names: StepNames = names_for(model)
+        self.optimizer: Any = optimizer_of(model)
         self._coordinator = model._cluster_coordinator
         self._variants: dict[Any, Callable[..., StepValue]] = {}
         self._untapped: Any = None

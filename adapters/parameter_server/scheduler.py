@@ -64,13 +64,28 @@ class Scheduler:
     def prepare(self, step: ScheduledStep, args: Arguments) -> None:
         """Takes what the native loop passes to its step."""
         self.data_ended = False
+        is_other = self.is_another(step)
         self._step, self._args = step, args
         self._outside = tf.compat.v1.get_default_graph()
+        if is_other:
+            self._renew()
+
+    def is_another(self, step: ScheduledStep) -> bool:
+        """Whether a callback has changed the step since hooks have begun."""
+        return self._session is not None and step is not self._step
+
+    def _renew(self) -> None:
+        """Shows hooks the step and the optimizer that a callback has changed."""
+        assert self._session is not None
+        self._step.discover(*self._args)
+        self._graph.renew(self._step)
+        self._session.renew(RecentlyUsed())
+        self._halves = RecentlyUsed()
 
     def open(self) -> int:
         """Traces the step and makes the graph on which hooks `begin`."""
         self._step.discover(*self._args)
-        return self._graph.build(self._step.names)
+        return self._graph.build(self._step)
 
     def make_session(self) -> ClusterSession:
         """A session for hooks; the first one, or that of a recovery."""

@@ -127,7 +127,7 @@ class UserValidation:
         self._source = source
 
     def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
-        result = self._run(session, report)
+        result = self._result(session, report)
         is_dict = isinstance(result, Mapping) and all(
             isinstance(k, str) for k in result
         )
@@ -135,7 +135,7 @@ class UserValidation:
         if not is_dict or None in numbers.values():
             raise errors.InvalidArgumentError(
                 f"`validation=` returned {shown(result)}; expected a dict "
-                "`{metric name: number}`."
+                f"`{{metric name: number}}`.{_how_to_run(result)}"
             )
         for key in numbers:
             if f"val_{key}" in numbers:
@@ -146,16 +146,42 @@ class UserValidation:
                 )
         return cast(Mapping[str, float], numbers)
 
+    def _result(self, session: Session, report: ValidationReport) -> Any:
+        """What the user's function returns; names it where it has fed too little."""
+        try:
+            return self._run(session, report)
+        except tf.errors.InvalidArgumentError as e:
+            if "You must feed a value" not in e.message:
+                raise
+            raise errors.InvalidArgumentError(
+                "`validation=` ran tensors of the graph without a value that they "
+                "need; expected the batch of the validation: `lambda session: "
+                '{"loss": session.run(loss, {x: ..., y: ...})}`. TensorFlow says: '
+                f"{e.message.splitlines()[0]}"
+            ) from e
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
+
+
+def _how_to_run(result: object) -> str:
+    """How to get numbers, if a result has tensors of a graph."""
+    values: Any = result.values() if isinstance(result, Mapping) else [result]
+    for value in values:
+        if tf.is_symbolic_tensor(value) or hasattr(value, "initializer"):
+            return (
+                f' "{value.name}" has a value in a run of the session only; run it: '
+                "`lambda session: session.run({...}, {x: ..., y: ...})`."
+            )
+    return ""
 
 
 def _as_number(value: Any) -> float | None:
     """A number, or the one element of an array; None for what is none."""
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):  # rows of several lengths
-        return None
+    except (TypeError, ValueError, NotImplementedError):
+        return None  # rows of several lengths, a tensor of a graph
     if array.size != 1 or array.dtype.kind not in "fiub":
         return None
     return float(array.reshape(()))

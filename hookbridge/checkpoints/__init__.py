@@ -10,7 +10,8 @@ an Estimator can warm-start from it.
 The names are looked up on first use: importing this package does not import
 TensorFlow.
 
-Reading order: `checkpoint_entries` (which entry a variable has), `restoring`;
+Reading order: `checkpoint_entries` (which entry a variable has) and `numbered_names`;
+`matches` (what must fit), `restoring`;
 `value_copies`, `background_saves`.
 """
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from hookbridge.checkpoints.background_saves import (
         BackgroundSaverHook as BackgroundSaverHook,
     )
-    from hookbridge.checkpoints.restoring import RestoreReport as RestoreReport
+    from hookbridge.checkpoints.matches import RestoreReport as RestoreReport
     from hookbridge.checkpoints.restoring import newest as newest
     from hookbridge.checkpoints.restoring import restore as restore
 
 _WHERE = {
     "BackgroundSaverHook": "hookbridge.checkpoints.background_saves",
-    "RestoreReport": "hookbridge.checkpoints.restoring",
+    "RestoreReport": "hookbridge.checkpoints.matches",
     "newest": "hookbridge.checkpoints.restoring",
     "restore": "hookbridge.checkpoints.restoring",
 }

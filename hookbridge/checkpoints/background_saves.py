@@ -18,8 +18,8 @@ from hookbridge.adapters.session_state.run_state import keeper_of_graph
 from hookbridge.adapters.session_state.saves import Saves
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
-from hookbridge.ground import compat
-from hookbridge.ground.arguments import amount, optional_count, path
+from hookbridge.ground import collected, compat
+from hookbridge.ground.arguments import amount, instance, optional_count, path
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
@@ -67,8 +67,9 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
-      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path, or
-        `save_steps` or `save_secs` is no number above 0.
+      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path,
+        `save_steps` or `save_secs` is no number above 0, or another argument is not
+        what it says.
       ValueError: as `CheckpointSaverHook`, for `save_secs` beside `save_steps` and for
         `saver` beside `scaffold`.
       hookbridge.errors.RefusedError: in `after_create_session`, where parameter servers
@@ -90,6 +91,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         optional_count("save_steps", save_steps)
         if save_secs is not None:
             amount("save_secs", save_secs)
+        _check_parts(saver, checkpoint_basename, scaffold, listeners)
         super().__init__(
             checkpoint_dir,
             save_secs,
@@ -291,6 +293,20 @@ def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
             saved.SavedArray(name, "", name): value for name, value in values.items()
         }
     return saved.fetch(session, saved.entries_of_saver(saver, session.graph))
+
+
+def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> None:
+    """Refuses arguments that would fail in the first save."""
+    if saver is not None and not collected.is_saver(saver):
+        instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
+    path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    if scaffold is not None and not hasattr(scaffold, "saver"):
+        instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
+    instance("listeners", listeners or (), (list, tuple), "a list of listeners")
+    for each in listeners or ():
+        kind = v1.train.CheckpointSaverListener
+        if not hasattr(each, "after_save"):
+            instance("listeners", each, kind, "`CheckpointSaverListener`s")
 
 
 def _check_is_local(session: Session, saver: Any) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.adapters.live_session import live_variables
-from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.adapters.keras_model import optimizers
+from hookbridge.adapters.keras_model.variables import ModelVariable
+from hookbridge.checkpoints.numbered_names import pairs_by_order
 from hookbridge.ground.protocols import KerasModel
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -32,46 +33,56 @@ _SLOTS: dict[tuple[str, str], str] = {
 }
 
 
-def entry_of(
-    model: KerasModel,
-    variable: ModelVariable,
-    shapes: Mapping[str, Any],
-    lookup: Callable[[str], str | None] | None,
-    variables: list[ModelVariable],
-) -> str | None:
-    """The checkpoint entry for a variable, or None."""
-    name = variable.name
-    choice = lookup(name) if lookup is not None else None
-    if choice is not None:
-        _check_choice(name, choice, shapes)
-        return choice
-    candidates = [name, f"{model.name}/{name}"]
-    if name.endswith(("/iterations", "/iteration", "/iter")):
-        candidates.append("global_step")
-    slot = _slot(model, name, variables)
-    if slot is not None:
-        weight, suffix = slot
-        mapped = (lookup(weight) if lookup is not None else None) or weight
-        candidates.append(f"{mapped}/{suffix}")
-    for candidate in candidates:
-        if candidate in shapes:
-            return candidate
-    result = _entry_with_another_number(model, name, shapes)
-    if result is None and _kind(model) == "multioptimizer":
-        return _inner_entry(model, name, shapes, variables)
-    return result
+class Entries:
+    """Finds the entries of one checkpoint for the variables of one model.
 
+    Args:
+      model: the model.
+      shapes: `{entry: shape}` of the checkpoint.
+      lookup: returns the entry that the user has named for a variable, or None.
+      variables: all variables of the model that a checkpoint holds.
+    """
 
-def _entry_with_another_number(
-    model: KerasModel, name: str, shapes: Mapping[str, Any]
-) -> str | None:
-    """The only entry for a variable of the optimizer but for the numbers in names."""
-    scope = getattr(getattr(model, "optimizer", None), "name", "")
-    if not name.startswith(f"{scope}/"):
-        return None
-    bare = _unnumbered(model, name)
-    same = [entry for entry in shapes if _unnumbered(model, entry) == bare]
-    return same[0] if len(same) == 1 else None
+    def __init__(
+        self,
+        model: KerasModel,
+        shapes: Mapping[str, Any],
+        lookup: Callable[[str], str | None] | None,
+        variables: list[ModelVariable],
+    ) -> None:
+        self._model = model
+        self._shapes = shapes
+        self._lookup = lookup or (lambda name: None)
+        self._variables = variables
+        slots = [v.name for v in variables if v.is_of_optimizer]
+        self._by_order = pairs_by_order(slots, shapes)
+
+    def of(self, variable: ModelVariable) -> str | None:
+        """Returns the entry for a variable, or None."""
+        name = variable.name
+        choice = self._lookup(name)
+        if choice is not None:
+            _check_choice(name, choice, self._shapes)
+            return choice
+        if name in self._by_order:
+            return self._by_order[name]
+        candidates = [name, f"{self._model.name}/{name}"]
+        if name.endswith(("/iterations", "/iteration", "/iter")):
+            candidates.append("global_step")
+        slot = _slot(self._model, name, self._variables)
+        if slot is not None:
+            weight, suffix = slot
+            candidates.append(f"{self._lookup(weight) or weight}/{suffix}")
+        for candidate in candidates:
+            if candidate in self._shapes:
+                return candidate
+        return self._with_another_number(name) if variable.is_of_optimizer else None
+
+    def _with_another_number(self, name: str) -> str | None:
+        """The only entry of a name but for the numbers of optimizer and model."""
+        bare = _unnumbered(self._model, name)
+        same = [e for e in self._shapes if _unnumbered(self._model, e) == bare]
+        return same[0] if len(same) == 1 else None
 
 
 def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
@@ -81,44 +92,6 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
             f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
             f"have. It has: {', '.join(sorted(shapes))}."
         )
-
-
-def _inner_entry(
-    model: KerasModel,
-    name: str,
-    shapes: Mapping[str, Any],
-    variables: list[ModelVariable],
-) -> str | None:
-    """The entry of a variable of an optimizer inside a `MultiOptimizer`.
-
-    Keras numbers these optimizers too: the second of a kind in the model is the second
-    of that kind in the checkpoint.
-    """
-    scope, _, rest = name.rpartition("/")
-    theirs = _inner_scopes(shapes)
-    for kind, scopes in _inner_scopes(each.name for each in variables).items():
-        if scope not in scopes or len(theirs.get(kind, ())) != len(scopes):
-            continue
-        other = theirs[kind][scopes.index(scope)]
-        entries = [entry for entry in shapes if entry.rpartition("/")[0] == other]
-        same = [
-            e
-            for e in entries
-            if _bare(model, e[len(other) + 1 :]) == _bare(model, rest)
-        ]
-        return same[0] if len(same) == 1 else None
-    return None
-
-
-def _inner_scopes(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    """The scopes `outer/inner` of names, by kind, in the order of their numbers."""
-    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    for name in names:
-        parts = name.split("/")
-        if len(parts) == 3:
-            (outer, first), (inner, second) = map(_numbered, parts[:2])
-            found.setdefault((outer, inner), {})["/".join(parts[:2])] = (first, second)
-    return {kind: sorted(each, key=each.__getitem__) for kind, each in found.items()}
 
 
 def _numbered(name: str) -> tuple[str, int]:
@@ -147,7 +120,7 @@ def _bare(model: KerasModel, name: str) -> str:
 
 def _kind(model: KerasModel) -> str:
     # A model of Keras 3 that is not compiled has no such attribute.
-    return type(getattr(model, "optimizer", None)).__name__.lower()
+    return type(optimizers.optimizer_of(model)).__name__.lower()
 
 
 def _slot(
@@ -158,7 +131,7 @@ def _slot(
     Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
     """
     scope, _, rest = name.partition("/")
-    if scope != getattr(getattr(model, "optimizer", None), "name", None):
+    if scope != optimizers.name_of(optimizers.optimizer_of(model)):
         return None
     for weight in (v.name for v in variables if v.trainable):
         slot = None
@@ -180,7 +153,7 @@ def converted(model: KerasModel, entry: str, value: object) -> Any:
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.
     """
     if entry.endswith("/Momentum"):
-        rate = live_variables.learning_rate_variable(model.optimizer)
+        rate = optimizers.learning_rate_variable(model.optimizer)
         if rate is not None:
             return -np.asarray(rate) * value
     return value

@@ -3,62 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.hooked_loop import fit_saves
-from hookbridge.adapters.live_session import global_step, live_variables
-from hookbridge.adapters.live_session.live_variables import ModelVariable
+from hookbridge.adapters.keras_model import optimizers, variables
+from hookbridge.adapters.live_session import global_step
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.write_order import release_all
-from hookbridge.checkpoints.checkpoint_entries import converted, entry_of
+from hookbridge.checkpoints.checkpoint_entries import Entries, converted
+from hookbridge.checkpoints.matches import (
+    Matches,
+    RestoreReport,
+    check_optimizer,
+    check_weights,
+)
 from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.ground.protocols import KerasModel
-
-# Entries that Keras computes instead of storing.
-_DERIVED = ("beta1_power", "beta2_power", "signal_early_stopping/STOP")
-
-
-class RestoreReport(NamedTuple):
-    """What `restore` did.
-
-    Attributes:
-      restored: `{variable of the model: checkpoint entry}`.
-      kept: variables of the model that the checkpoint has nothing for; they keep
-        their values.
-      unused: entries of the checkpoint that no variable took.
-      mismatched: `{variable: reason}` where an entry exists but does not fit.
-      global_step: the step of the checkpoint, None if it has none.
-      epoch: the `initial_epoch` with which `fit` and `OwnLoop` go on, by the state of
-        callbacks beside the checkpoint. None if there is no such state, or its loop had
-        no epochs; `global_step` divided by the steps of an epoch says it then.
-    """
-
-    restored: Mapping[str, str]
-    kept: tuple[str, ...]
-    unused: tuple[str, ...]
-    mismatched: Mapping[str, str]
-    global_step: int | None = None
-    epoch: int | None = None
-
-    def __str__(self) -> str:
-        lines = [f"restored {len(self.restored)} variables"]
-        lines += [f"  {name} <- {entry}" for name, entry in self.restored.items()]
-        for title, names in (
-            ("kept as they were (not in the checkpoint)", self.kept),
-            ("in the checkpoint, not in the model", self.unused),
-        ):
-            if names:
-                lines += [f"{title}: {len(names)}", *(f"  {name}" for name in names)]
-        if self.mismatched:
-            lines.append(f"did not fit: {len(self.mismatched)}")
-            lines += [f"  {name}: {why}" for name, why in self.mismatched.items()]
-        return "\n".join(lines)
 
 
 def restore(
@@ -67,6 +33,7 @@ def restore(
     *,
     names: Mapping[str, str] | Callable[[str], str | None] | None = None,
     must_restore_weights: bool = True,
+    must_restore_optimizer: bool = True,
 ) -> RestoreReport:
     """Restores a checkpoint of a v1 graph or an Estimator into a Keras model.
 
@@ -89,6 +56,11 @@ def restore(
         is called once for each variable, and again for the weight of a slot without an
         entry of its own, on the calling thread.
       must_restore_weights: whether a weight without a fitting entry is an error.
+        Without it, neither is what does not fit of the optimizer.
+      must_restore_optimizer: whether what could not be given back of a compiled
+        model's optimizer is an error: a slot or a counter without a fitting entry, or
+        an entry of an optimizer that no variable took. The rate may be missing, as in
+        checkpoints of TF1.
 
     Returns:
       What matched and what did not.
@@ -97,79 +69,36 @@ def restore(
       errors.InvalidArgumentError: there is no checkpoint, the model is not built, or
         `names` names an entry that does not exist.
       errors.CheckpointMismatchError: a weight has no entry or one of another shape,
-        and `must_restore_weights` is set. Nothing is changed then.
+        and `must_restore_weights` is set; or the optimizer could not be restored, and
+        `must_restore_optimizer` is set too. Nothing is changed then.
     """
     release_all()
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
     _check_built(model)
-    _build_optimizer(model)
+    optimizers.build(model)
     reader = _reader(path)
     shapes = reader.get_variable_to_shape_map()
-    variables = [v for v in live_variables.model_variables(model) if not v.local]
-    lookup = _lookup(names, [v.name for v in variables])
-    matches = _Matches()
-    for variable in variables:
-        entry = entry_of(model, variable, shapes, lookup, variables)
-        matches.add(variable, entry, shapes)
+    wanted = [v for v in variables.model_variables(model) if not v.local]
+    lookup = _lookup(names, [v.name for v in wanted])
+    matches = Matches()
+    entries = Entries(model, shapes, lookup, wanted)
+    for variable in wanted:
+        matches.add(variable, entries.of(variable), shapes)
     step = int(reader.get_tensor("global_step")) if "global_step" in shapes else None
     report = matches.report(shapes, step, StateFiles().epoch_of(path))
-    lost = matches.lost({id(live_variables.tf_variable(w)) for w in model.weights})
-    if lost and must_restore_weights:
-        raise errors.CheckpointMismatchError(
-            f"{path} has nothing that fits {', '.join(f'`{n}`' for n in lost)} of the "
-            f"model `{model.name}`. Map the names with `names={{...}}`, or accept it "
-            f"with `must_restore_weights=False`.\n{report}"
-        )
+    if must_restore_weights:
+        check_weights(path, model, matches, report)
+        if must_restore_optimizer and optimizers.optimizer_of(model) is not None:
+            check_optimizer(path, model, matches, report, shapes)
     values = [
         (variable.eager, converted(model, entry, reader.get_tensor(entry)))
         for variable, entry in matches.fitting
     ]
-    live_variables.assign_all(model, values)
+    variables.assign_all(model, values)
     global_step.note(model, step)
     fit_saves.note_restored(model, path)
     return report
-
-
-class _Matches:
-    """The variables of a model, with the entries that fit them, or why none does."""
-
-    def __init__(self) -> None:
-        self.fitting: list[tuple[ModelVariable, str]] = []
-        # Why no entry fits; nothing where there is no entry.
-        self._unfit: list[tuple[ModelVariable, str]] = []
-
-    def add(
-        self, variable: ModelVariable, entry: str | None, shapes: Mapping[str, Any]
-    ) -> None:
-        """Notes a variable with its entry, if there is one."""
-        if entry is None:
-            self._unfit.append((variable, ""))
-            return
-        shape = live_variables.components(variable.eager)[0].shape.as_list()
-        if list(shapes[entry]) == shape:
-            self.fitting.append((variable, entry))
-            return
-        reason = f"`{entry}` has shape {list(shapes[entry])}, expected {shape}"
-        self._unfit.append((variable, reason))
-
-    def lost(self, weights: Collection[int]) -> list[str]:
-        """The names of weights, given by their ids, that no entry fits."""
-        return [v.name for v, _ in self._unfit if id(v.eager) in weights]
-
-    def report(
-        self, entries: Iterable[str], step: int | None, epoch: int | None
-    ) -> RestoreReport:
-        """What a restore does with the entries of the checkpoint."""
-        taken = {entry for _, entry in self.fitting}
-        return RestoreReport(
-            restored={v.name: entry for v, entry in self.fitting},
-            kept=tuple(v.name for v, reason in self._unfit if not reason),
-            unused=tuple(sorted(set(entries) - taken - set(_DERIVED))),
-            mismatched={v.name: reason for v, reason in self._unfit if reason},
-            global_step=step,
-            epoch=epoch,
-        )
 
 
 def _check_built(model: KerasModel) -> None:
@@ -185,7 +114,7 @@ def _check_built(model: KerasModel) -> None:
         )
 
 
-def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | None:
+def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
     """`names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
         return with_arguments("names", names, "name") if names else None
@@ -195,8 +124,8 @@ def _lookup(names: Any, variables: list[str]) -> Callable[[str], str | None] | N
             "function, or None."
         )
     for name in names:
-        if name not in variables:
-            near = ", ".join(f"`{n}`" for n in nearest(str(name), variables))
+        if name not in known:
+            near = ", ".join(f"`{n}`" for n in nearest(str(name), known))
             raise errors.InvalidArgumentError(
                 f"`names` has `{name}`, which is no variable of the model; the "
                 f"nearest: {near}."
@@ -247,15 +176,3 @@ def newest(folder: str) -> str | None:
             "Write that line, or remove the file to begin anew."
         )
     return path
-
-
-def _build_optimizer(model: KerasModel) -> None:
-    optimizer = getattr(model, "optimizer", None)
-    if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
-        if optimizer is not None:
-            model._make_train_function()  # which makes the slots in a v1 graph
-        return
-    build = getattr(optimizer, "build", None)
-    if build is not None and not getattr(optimizer, "built", False):
-        with model.distribute_strategy.scope():
-            build(model.trainable_variables)

@@ -62,10 +62,15 @@ def run(values: Values) -> Callable[[], int]:
 
 
 def _check_recorded(folder: Path) -> int:
-    """The exit code of what was recorded; says so if it is nothing."""
-    from hookbridge.reference.recording_files import STEPS_FILE
+    """The exit code of what was recorded; says what it is, or that it is nothing."""
+    from hookbridge.reference.recording_files import STEPS_FILE, Recording
+    from hookbridge.reference.replay import described_recording
 
-    if any(file.stat().st_size for file in folder.glob(f"**/{STEPS_FILE}")):
+    files = [f for f in sorted(folder.glob(f"**/{STEPS_FILE}")) if f.stat().st_size]
+    for file in files:
+        for line in described_recording(Recording(file.parent)):
+            print(f"hookbridge record: {line}", file=sys.stderr)
+    if files:
         return exit_codes.DONE
     print(
         f"hookbridge record: nothing was recorded in {str(folder)!r}: no training step "

@@ -47,10 +47,16 @@ def __getattr__(name: str) -> Any:
     for namespace in (namespaces.v2, namespaces.v1):
         if hasattr(namespace, name):
             return getattr(namespace, name)
-    raise AttributeError(
+    message = (
         f"module `{__name__}` has no attribute `{name}`; neither `tf.estimator` nor "
-        "`tf.compat.v1.estimator` had it"
+        "`tf.compat.v1.estimator` of TensorFlow 2.15 has it"
     )
+    if name.startswith("BoostedTrees"):
+        message += (
+            ". TensorFlow had it up to 2.11; the package TensorFlow Decision Forests "
+            "trains such models"
+        )
+    raise AttributeError(message)
 
 
 def __dir__() -> list[str]:

@@ -7,5 +7,5 @@ private to TensorFlow and Keras; `protocols`, what the bridge asks of their obje
 `collected`, what a program has put into a graph's collections; `patching`; `lifecycle`,
 what a guest must see;
 `validation`; `tf_config` and `cluster_checks`, what TF_CONFIG says; `exit_codes`,
-`exit_threads`, `garbage`.
+`exit_threads`, `signals`, `garbage`.
 """

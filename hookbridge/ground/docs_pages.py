@@ -20,7 +20,9 @@ PAGES = {
     "estimator in a cluster": "docs/estimator.md#clusters-and-strategies",
     "guest without events": "docs/reliability.md#nothing-is-left-out-silently",
     "hook in fit": "docs/hook-support.md#why-a-hook-is-refused",
-    "hook made of tensors": "docs/graph-fit.md#hooks-whose-constructor-takes-tensors",
+    "hook made of tensors": (
+        "docs/hook-support.md#hooks-whose-constructor-takes-tensors"
+    ),
     "live session": "docs/hook-support.md#what-to-know",
     "own loops": "docs/own-loops.md",
     "logs in a session": "docs/callbacks-in-sessions.md#what-it-finds-in-logs",
@@ -30,7 +32,7 @@ PAGES = {
     "reference runs": "docs/reference-runs.md",
     "several workers": "docs/multi-worker.md",
     "towers": "docs/towers.md",
-    "v1 graph in fit": "docs/graph-fit.md",
+    "v1 graph in fit": "docs/hook-support.md#hooks-in-fit-of-a-v1-graph",
 }
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hookbridge.reference.cause import LEAST, Cause
+from hookbridge.reference.cause import LEAST, Cause, is_near
 from hookbridge.reference.causes_of_updates import UpdateRules
 from hookbridge.reference.update_rules import Rule
 
@@ -58,10 +58,14 @@ def _candidates(rules: UpdateRules) -> Iterator[tuple[Rule, int]]:
     """Rules with another epsilon, and how many numbers were fitted."""
     rule = rules.rule
     yield replace(rule, epsilon_last=True), 0
-    for epsilon in (1e-7, 1e-8):
+    # Those of frameworks, and others that people choose.
+    for power in range(-10, 0):
+        epsilon = 10.0**power
         for last in (False, True):
-            if (epsilon, last) != (rule.epsilon, False):
-                yield replace(rule, epsilon=epsilon, epsilon_last=last), 1
+            if not is_near(epsilon, rule.epsilon):
+                parameters = 0 if epsilon <= _DEFAULT else 1
+                other = replace(rule, epsilon=epsilon, epsilon_last=last)
+                yield other, parameters
     for last in (False, True):
 
         def make(value: float, last: bool = last) -> Rule:

@@ -174,6 +174,13 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     elif base.kind == "sgd":
         if several:
             yield from fitted("momentum", "momentum", _parts(0.0, 1.0), of_log=False)
+        if base.momentum and np.ptp(rules.updates.port.rates):
+            kept = replace(base, rate_in_momentum=True)
+            text = (
+                "the momentum of the port keeps the rate of each step, as Keras's SGD "
+                "does; it differs while the rate changes"
+            )
+            yield Cause("rate in momentum", text, rules.explained(kept))
         if base.momentum:
             who = "reference" if base.nesterov else "port"
             flipped = replace(base, nesterov=not base.nesterov)
@@ -234,8 +241,10 @@ def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         best, part = rules.fitted(make, np.log(np.geomspace(1e-4 * end, end, 80)))
         limit = math.exp(best)
         text = f"the port clips by {clip} {_number(limit)}; {of_reference}"
-        same = base.clip and (clip == base.clip or is_near(limit, base.limit, 0.01))
-        yield Cause("clipping", text, part, 0 if same and clip != base.clip else 1)
+        # Adam takes no notice of a scale, but for epsilon: a limit is often as good as
+        # another epsilon, and less likely.
+        same = base.clip and clip != base.clip and is_near(limit, base.limit, 0.01)
+        yield Cause("clipping", text, part, 0 if same else 2)
 
 
 def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:

@@ -21,6 +21,7 @@ from hookbridge.reference.measures import (
     relative,
 )
 from hookbridge.reference.recording_files import (
+    CHANGES_GRADIENTS,
     RecordedStep,
     Recording,
     as_number,
@@ -277,6 +278,7 @@ class Pairing:
         for who, recording in (("reference", self.reference), ("port", self.port)):
             if found := recording.header.get("random_ops"):
                 yield f"the {who} draws random numbers in its step: {', '.join(found)}"
+        yield from _not_exercised(self.reference)
         if all(alone := self.alone().values()):
             of_reference, of_port = (", ".join(names) for names in alone)
             yield (
@@ -286,6 +288,22 @@ class Pairing:
         left = [n for n in self.batch.unmatched if self.batch.pairs]
         if left:
             yield f"parts of the batch that the port does not have: {', '.join(left)}"
+
+
+def _not_exercised(recording: Recording) -> Iterator[str]:
+    """What the reference has, and never did in the recorded steps."""
+    if not recording.header.get(CHANGES_GRADIENTS):
+        return
+    for step in recording.steps:
+        raw, applied = step.line["gradient_norms"], step.line["applied_norms"]
+        names = raw.keys() & applied.keys()
+        if any(relative(raw[n], applied[n], raw[n]) > 1e-5 for n in names):
+            return
+    yield (
+        "clipping was not exercised: the reference clips or scales its gradients, and "
+        f"changed none in its {len(recording.steps)} steps. Another limit in the port "
+        "is not seen; record more steps to compare it"
+    )
 
 
 def _settings(recording: Recording) -> dict[str, float]:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.batches import BATCH
-from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.keras_model import optimizers, structure
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.ground import collected, compat
 
@@ -35,7 +35,7 @@ class FitStep:
     def __init__(self, graph: Any) -> None:
         self._is_eager = isinstance(graph, LiveGraph)
         with self._outside():
-            several = _steps_per_call(_model())
+            several = structure.steps_per_execution(_model())
         if several > 1:
             raise errors.RefusedError(
                 f"`hb.recorder` cannot record a `fit` with steps_per_execution="
@@ -131,15 +131,9 @@ def _model() -> Any:
     return (compat.running_locals("fit") or {}).get("self")
 
 
-def _steps_per_call(model: Any) -> int:
-    value = getattr(model, "_steps_per_execution", None)
-    value = getattr(model, "steps_per_execution", None) if value is None else value
-    return live_variables.as_int(1 if value is None else value)
-
-
 def _optimizer(optimizer: Any) -> dict[str, Any]:
     """The class and the numbers of a Keras optimizer, also of one that is scaled."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    optimizer = optimizers.unwrapped(optimizer)
     config = optimizer.get_config()
     numbers = {k: v for k, v in config.items() if isinstance(v, float)}
     numbers.pop("learning_rate", None)

@@ -23,7 +23,7 @@ from hookbridge.ground import collected
 from hookbridge.reference import graph_gradients, graph_states
 from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
 from hookbridge.reference.measures import finite
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recording_files import CHANGES_GRADIENTS, Recording
 from hookbridge.reference.variations import VARIATIONS
 
 v1 = tf.compat.v1
@@ -79,6 +79,7 @@ class GraphStep:
             "host": "session",
             "seeds": {"graph": self._graph.seed},
             "optimizer": [_optimizer(rate) for rate in rates],
+            CHANGES_GRADIENTS: any(map(_changes_gradients, self._fetches.values())),
         }
 
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
@@ -199,6 +200,13 @@ def _fetchable(gradients: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """The gradients of which a session can fetch each part."""
     values = {n: list(map(graph_ops.fetchable, p)) for n, p in gradients.items()}
     return {n: p for n, p in values.items() if all(part is not None for part in p)}
+
+
+def _changes_gradients(fetches: Mapping[str, Any]) -> bool:
+    """Whether a step clips or scales a gradient before it applies it."""
+    applied, computed = fetches["applied"], fetches["gradients"]
+    names = applied.keys() & computed.keys()
+    return any(applied[n][0].name != computed[n][0].name for n in names)
 
 
 def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:

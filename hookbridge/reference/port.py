@@ -129,8 +129,9 @@ class PortRecording:
 
         Raises:
           errors.InvalidArgumentError: an argument is no number or no dict of arrays,
-            `weights` has other names or shapes than at first, the recording would
-            become too large, or it is not within its `with` block.
+            `weights` has other names or shapes than at first, `gradients` other ones
+            than the weights, the recording would become too large, or it is not within
+            its `with` block.
         """
         if self._state != "open":
             when = "before" if self._state == "new" else "after"
@@ -141,6 +142,8 @@ class PortRecording:
             )
         arrays = _arrays("weights", weights)
         self._check_shapes({name: value.shape for name, value in arrays.items()})
+        of_weights = _arrays("gradients", gradients)
+        self._check_gradients(of_weights)
         line: dict[str, Any] = {
             "loss": _mean("loss", loss),
             "metrics": {
@@ -155,7 +158,7 @@ class PortRecording:
             line,
             variables=arrays,
             batch=_arrays("batch", batch),
-            gradients=_arrays("gradients", gradients),
+            gradients=of_weights,
         )
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -166,6 +169,16 @@ class PortRecording:
                     f"Received weights in which {name!r} is {_shape(now)}; it was "
                     f"{_shape(first)} when the recording began. Expected the same "
                     "names and shapes in each step."
+                )
+
+    def _check_gradients(self, gradients: Mapping[str, Any]) -> None:
+        for name, value in gradients.items():
+            expected = self._shapes.get(name)
+            if value.shape != expected:
+                raise errors.InvalidArgumentError(
+                    f"Received gradients in which {name!r} is {_shape(value.shape)}; "
+                    f"the weight of that name is {_shape(expected)}. Expected the "
+                    "gradient of each weight, in its name and shape."
                 )
 
 

@@ -78,20 +78,58 @@ class Replay:
         of_port = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
         return match(own, of_port, names)
 
-    def restore(self, model: Any, **options: Any) -> Any:
-        """Gives a Keras model the initial weights; see `hb.checkpoints.restore`.
+    def __str__(self) -> str:
+        """Steps, losses, batches and weights, as lines."""
+        return "\n".join(described_recording(self.recording))
+
+    def restore(
+        self,
+        model: Any,
+        *,
+        names: Mapping[str, str] | None = None,
+        must_restore_weights: bool = True,
+    ) -> Any:
+        """Gives a Keras model the initial weights, matched as `match` does.
 
         Args:
           model: a built model of any Keras flavour.
-          **options: those of `hb.checkpoints.restore`, such as `names`.
+          names: `{recorded name: name in the model}` where the rules do not find it.
+          must_restore_weights: whether a weight of the model without a recorded one is
+            an error.
 
         Returns:
           What `hb.checkpoints.restore` returns.
+
+        Raises:
+          errors.InvalidArgumentError: the model is not built, or `names` has a name
+            that does not exist.
+          errors.CheckpointMismatchError: a weight has no partner of its shape, and
+            `must_restore_weights` is set. Nothing is changed then.
         """
         from hookbridge import checkpoints
+        from hookbridge.adapters.keras_model import variables
 
-        folder = self.recording.folder / "checkpoint"
-        return checkpoints.restore(model, str(folder), **options)
+        every = variables.model_variables(model)
+        shapes = {
+            v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
+        }
+        matching = self.match(shapes, names)
+        if matching.unmatched_port and must_restore_weights:
+            name = matching.unmatched_port[0]
+            recorded = (*matching.unmatched, "recorded name")[0]
+            raise errors.CheckpointMismatchError(
+                f"The recording has no weight that fits `{name}` of the model: no name "
+                f'is like it, and no shape tells. Name it: `names={{"{recorded}": '
+                f'"{name}"}}`, or accept it with `must_restore_weights=False`. The '
+                f"recording has left: {', '.join(matching.unmatched) or 'nothing'}."
+            )
+        entries = {other: name for name, other in matching.pairs.items()}
+        return checkpoints.restore(
+            model,
+            str(self.recording.folder / "checkpoint"),
+            names=entries,
+            must_restore_weights=must_restore_weights,
+        )
 
     def dataset(
         self,
@@ -131,6 +169,28 @@ class Replay:
             lambda: iter(batches), output_signature=signature
         )
         return data.apply(tf.data.experimental.assert_cardinality(len(batches)))
+
+
+def described_recording(recording: Recording) -> Iterator[str]:
+    """What a recording has, in lines."""
+    steps = recording.steps
+    yield f"{recording.folder}: {len(steps)} steps"
+    losses = [step.loss for step in steps if step.loss is not None]
+    if losses:
+        yield f"  loss: {losses[0]:.6g} in the first step, {losses[-1]:.6g} in the last"
+    elif steps:
+        yield "  loss: not recorded"
+    if steps:
+        batch = steps[0].line["batch"].items()
+        parts = [f"{name} {shape} {dtype}" for name, (shape, dtype) in batch]
+        yield f"  batch: {', '.join(parts) or 'not recorded'}"
+        found = len(steps[0].line["gradient_norms"])
+        yield f"  gradients: of {found} weights" if found else "  gradients: none"
+    for kind, word in (("weight", "weights"), ("state", "other state")):
+        shapes = recording.shapes(kind)
+        if shapes:
+            listed = ", ".join(f"{n} {list(shape)}" for n, shape in shapes.items())
+            yield f"  {word}: {listed}"
 
 
 def _shape(name: str, value: Any) -> tuple[int, ...]:

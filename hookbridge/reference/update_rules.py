@@ -43,6 +43,7 @@ class Rule:
       amsgrad: whether Adam takes the largest mean of squares so far.
       momentum: of gradient descent.
       nesterov: whether the momentum looks ahead.
+      rate_in_momentum: whether a step's rate stays in the momentum, as in Keras.
       first_square: what Adagrad and RMSProp begin with.
       clip: how gradients are clipped, and by which `limit`.
       limit: the limit of the clipping.
@@ -59,6 +60,7 @@ class Rule:
     amsgrad: bool = False
     momentum: float = 0.0
     nesterov: bool = False
+    rate_in_momentum: bool = False
     first_square: float = 0.0
     clip: Clip = ""
     limit: float = 0.0
@@ -71,7 +73,10 @@ class Rule:
         gradients = clipped(self, course) + self.l2 * course.weights
         rates = self.factor * course.rates[:, None]
         move = {"sgd": _sgd, "adam": _adam, "adagrad": _adagrad, "rmsprop": _rmsprop}
-        steps = move[self.kind](self, gradients)
+        if self.rate_in_momentum:
+            steps = _sgd(self, gradients * rates) / rates
+        else:
+            steps = move[self.kind](self, gradients)
         return -rates * (steps + self.decay * course.weights)
 
 

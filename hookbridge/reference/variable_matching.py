@@ -71,6 +71,7 @@ def match(
     With `any_order` also by the same sizes of axes in another order, to name them.
     """
     pairs = string_mapping("names", names)
+    _check_direction(pairs, reference, port)
     for name, choice in pairs.items():
         _check(name, reference, "recorded variable")
         _check(choice, port, "variable of the port")
@@ -98,6 +99,17 @@ def match(
         tuple(_left(reference, pairs)),
         tuple(_left(port, pairs.values())),
     )
+
+
+def _check_direction(pairs: Mapping[str, str], reference: Shapes, port: Shapes) -> None:
+    """Raises where a dict is turned around."""
+    for name, choice in pairs.items():
+        if name not in reference and name in port and choice in reference:
+            raise errors.InvalidArgumentError(
+                f"Received `names` with `{name}` for `{choice}`, turned around: "
+                f"expected {{recorded name: name in the port}}, such as "
+                f'{{"{choice}": "{name}"}}.'
+            )
 
 
 def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:

@@ -81,7 +81,11 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_variable": "the variable inside, whose use a callback's model has to see"
     },
     "Keras 2 optimizer": {"_learning_rate": "the variable or the schedule"},
-    "Keras 2 legacy optimizer": {"_hyper": "that its `lr` is a variable"},
+    "Keras 2 legacy optimizer": {
+        "_create_all_weights": "to make the slots that a checkpoint has",
+        "_hyper": "that its `lr` is a variable or a schedule",
+    },
+    "Keras 2 scaled optimizer": {"_loss_scale": "the scale that a checkpoint has"},
     "Keras 2 callback": {
         "_chief_worker_only": "Keras's own role of a callback",
         "_supports_tf_logs": "whether Keras converts logs for it",

@@ -9,7 +9,7 @@ hookbridge, and each test or program with another outcome is named; the exit cod
 if there is one. With `--losses` only trainings run, in both with the same seeds
 (`same_seeds`): `hookbridge record` here, and natively what has the same files. The two
 recordings are compared; so are losses that a training without an Estimator writes
-itself. docs/proof.md has the results.
+itself. tests/proof/README.md has the results.
 """
 
 from __future__ import annotations

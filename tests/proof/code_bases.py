@@ -1,4 +1,4 @@
-"""The code bases of docs/proof.md, which `code_bases.json` lists."""
+"""The code bases of README.md, which `code_bases.json` lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CodeBase(NamedTuple):
 
     Attributes:
       address: of its repository.
-      revision: the commit that docs/proof.md speaks of.
+      revision: the commit that README.md speaks of.
       tests: what pytest gets.
       programs: command lines, run one after another; `{out}` is a folder.
       inputs: the function of inputs.py that writes what the programs read.

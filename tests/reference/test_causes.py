@@ -9,17 +9,12 @@ from typing import Any
 import pytest
 import real_programs
 from planted_mistakes import MISTAKES, Mistake
-from real_ports import RIGHT, NumPyOptimizer, train
-from small_autodiff import NumPy
+from port_frameworks import FRAMEWORKS, InKeras, framework
+from real_ports import RIGHT, train
 
 import hookbridge as hb
 
 ONE_KERAS = True
-
-
-class InNumPy(NumPy):
-    def optimizer(self, port: Any, arrays: Any) -> Any:
-        return NumPyOptimizer(port, arrays, self.array)
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +27,35 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.parametrize("name", FRAMEWORKS)
 @pytest.mark.parametrize("program", RIGHT)
-def test_right_port(program: str, references: dict[str, Path], tmp_path: Path) -> None:
-    train(RIGHT[program], references[program], tmp_path / "port", InNumPy())
+def test_right_port(
+    program: str, name: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    train(RIGHT[program], references[program], tmp_path / "port", framework(name))
     result = hb.compare(references[program], tmp_path / "port")
     assert result.is_same, str(result)
+
+
+@pytest.mark.parametrize("program", ["autoencoder", "lstm", "normalized"])
+def test_right_port_to_the_optimizers_of_keras(
+    keras: Any, program: str, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """Adam with its own epsilon."""
+    train(RIGHT[program], references[program], tmp_path / "port", InKeras(keras))
+    result = hb.compare(references[program], tmp_path / "port")
+    assert result.is_same, str(result)
+    told = "the same but for where Adam adds epsilon"
+    assert (told in str(result)) == (RIGHT[program].optimizer == "adam")
+
+
+def test_momentum_of_keras(
+    keras: Any, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """It keeps the rate of each step: no port with a schedule is right."""
+    train(RIGHT["policy"], references["policy"], tmp_path / "port", InKeras(keras))
+    result = hb.compare(references["policy"], tmp_path / "port")
+    assert [c.name for c in result.causes][:1] == ["rate in momentum"], str(result)
 
 
 # One of each family; `make test-all` has all.
@@ -60,13 +79,14 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("name", FRAMEWORKS)
 @pytest.mark.parametrize("mistake", CASES)
 def test_planted_mistake(
-    mistake: Mistake, references: dict[str, Path], tmp_path: Path
+    mistake: Mistake, name: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
     """It is the cause that is named first."""
     port = replace(RIGHT[mistake.program], **mistake.fields)
-    train(port, references[mistake.program], tmp_path / "port", InNumPy())
+    train(port, references[mistake.program], tmp_path / "port", framework(name))
     result = hb.compare(references[mistake.program], tmp_path / "port")
     assert not result.is_same, str(result)
     assert [c.name for c in result.causes][:1] == [mistake.cause], str(result)

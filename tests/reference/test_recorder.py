@@ -196,6 +196,51 @@ def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
     assert compare(tmp_path / "old", tmp_path / "other").layer == "initial weights"
 
 
+def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
+    """`{recorded: port}` in `match`, `restore` and `compare`; the error shows it."""
+    ported.train_in_session("mlp", tmp_path / "run")
+    replay = hb.replay(tmp_path / "run")
+    text = str(replay)
+    assert f"{ported.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
+    assert "batch: x [16, 6] float32, y [16] int32" in text
+
+    def model(name: str) -> Any:
+        layers = [keras.layers.Dense(6, name=name), keras.layers.Dense(3, name="end")]
+        return keras.Sequential([keras.Input([6]), *layers])
+
+    names = {"hidden/kernel": "fc/kernel", "out/kernel": "end/kernel"}
+    names |= {"hidden/bias": "fc/bias", "out/bias": "end/bias"}
+    for given in (names, None):
+        port = model("fc")
+        replay.restore(port, names=given)
+        wanted = [replay.weights[name] for name in ("hidden/kernel", "hidden/bias")]
+        assert same(port.layers[0].get_weights(), wanted)
+    turned = {port: recorded for recorded, port in names.items()}
+    with pytest.raises(errors.InvalidArgumentError, match="turned around") as caught:
+        replay.restore(model("fc"), names=turned)
+    assert '{"hidden/kernel": "fc/kernel"}' in str(caught.value)
+    other = keras.Sequential([keras.Input([5]), keras.layers.Dense(3, name="out")])
+    with pytest.raises(errors.CheckpointMismatchError, match="names="):
+        replay.restore(other)
+
+
+def test_what_was_never_reached_is_said(tmp_path: Path) -> None:
+    for limit in (1e-3, 1e3):
+        with tf.Graph().as_default():
+            w = v1.get_variable("w", initializer=[1.0, 2.0])
+            optimizer = v1.train.GradientDescentOptimizer(0.1)
+            pairs = optimizer.compute_gradients(tf.reduce_sum(w**2), [w])
+            clipped, _ = tf.clip_by_global_norm([g for g, _ in pairs], limit)
+            step = v1.train.get_or_create_global_step()
+            train_op = optimizer.apply_gradients([(clipped[0], w)], step)
+            hooks = [hb.recorder(tmp_path / str(limit))]
+            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+                session.run(train_op)
+        notes = compare(tmp_path / str(limit), tmp_path / str(limit)).notes
+        said = any(note.startswith("clipping was not exercised") for note in notes)
+        assert said == (limit == 1e3)
+
+
 def test_own_loop(keras: Any, tmp_path: Path) -> None:
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.layers.Dense(1, name="dense")])

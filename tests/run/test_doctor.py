@@ -49,7 +49,7 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert (found["left"], found["files"]) == (3, 1)
     by_name = {one["name"]: one for one in found["found"]}
     assert by_name["tf.placeholder"]["line"] == 5
-    assert by_name["tf.placeholder"]["run"] == "answers with tf.compat.v1"
+    assert by_name["tf.placeholder"]["run"] == "uses tf.compat.v1 instead"
     assert by_name["tf.placeholder"]["migrate"] == "`tf.compat.v1.placeholder`"
     helper = by_name["tf.contrib.seq2seq.TrainingHelper"]
     assert helper["migrate"] == "`hb.contrib.seq2seq.TrainingHelper`"

@@ -11,7 +11,7 @@ from unittest import mock
 
 import tensorflow as tf
 
-from hookbridge.adapters.live_session import live_variables
+from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.session import LiveSession
@@ -91,9 +91,9 @@ class LiveHost(SessionHost):
             step = GlobalStep(model)
         graph = LiveGraph(
             StepNames(model.name, ["out"]),
-            live_variables.model_variables(model),
+            variables.model_variables(model),
             step.variable,
-            live_variables.learning_rate_variable(model.optimizer),
+            optimizers.learning_rate_variable(model.optimizer),
         )
         self._steps[graph] = step
         sessions = types.SimpleNamespace(Session=self._session)

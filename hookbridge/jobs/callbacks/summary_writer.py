@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
@@ -66,4 +67,19 @@ def _checked(summaries: Any) -> Mapping[str, Any]:
             f"`summaries_fn` of `SummaryWriter` returned {shown(summaries)}; expected "
             "a dict `{tag: number}`, or None."
         )
+    for tag, value in summaries.items():
+        if not (isinstance(tag, str) and _is_number(value)):
+            raise errors.InvalidArgumentError(
+                f"`summaries_fn` of `SummaryWriter` returned {shown(value)} for "
+                f"{shown(tag)}; expected a dict `{{tag: number}}`, or None."
+            )
     return summaries
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is one number, as a tensor, an array or a number of Python."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return array.size == 1 and array.dtype.kind in "fiub"

@@ -72,7 +72,7 @@ class OwnEpochLogs:
     ) -> dict[str, Any]:
         """The logs after a step; its first array gives the size of the batch."""
         if callable(logs):
-            self.last = dict(logs(returned))
+            self.last = _made(logs, returned)
         elif isinstance(logs, Mapping):
             self.last = {name: self._value(item) for name, item in logs.items()}
         else:
@@ -94,6 +94,17 @@ class OwnEpochLogs:
         if name not in self._means:
             self._means[name] = RunningMean(*self._earlier.sums.get(name, (0, 0)))
         return self._means[name]
+
+
+def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
+    """The logs that a user's function makes of what a step returned."""
+    made = logs(returned)
+    if not isinstance(made, Mapping):
+        raise errors.InvalidArgumentError(
+            f"The function given as `logs` returned {shown(made)}; expected a mapping "
+            "of names to numbers."
+        )
+    return dict(made)
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:

@@ -16,7 +16,13 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
-from hookbridge.ground.arguments import count, optional_count, shown, with_arguments
+from hookbridge.ground.arguments import (
+    count,
+    instance,
+    optional_count,
+    shown,
+    with_arguments,
+)
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.loops import own_evaluation, own_logs
@@ -215,6 +221,8 @@ class OwnLoop:
         """
         own_logs.check(logs)
         if step is not self._checked:
+            if callable(logs):
+                with_arguments("logs", logs, "returned")
             names = (f"argument_{place}" for place in range(len(args)))
             self._checked = with_arguments("step", step, *names)
         self._check_open("step")
@@ -291,6 +299,10 @@ class OwnLoop:
             called with a batch.
         """
         own_logs.check(logs)
+        if callable(logs):
+            with_arguments("logs", logs, "returned")
+        if data is not None:
+            instance("data", data, Iterable, "the batches, or None to call `step` once")
         self._check_open("evaluate")
         metrics = own_evaluation.evaluate(self._list, step, data, logs)
         self._further_logs.update(

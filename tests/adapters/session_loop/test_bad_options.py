@@ -121,6 +121,37 @@ def test_a_validation_is_told_what_it_returns_when_it_has_run(keras2: Any) -> No
             until_stop(hooks, net.train_op, lambda step: feeds(net, step))  # noqa: B023
 
 
+def test_a_validation_that_does_not_run_its_tensors(keras2: Any) -> None:
+    """A tensor in place of its value, and a run without the batch."""
+    cases: tuple[tuple[Any, str], ...] = (
+        (
+            lambda session, loss: {"loss": loss},
+            '"loss:0" has a value in a run of .*run',
+        ),
+        (
+            lambda session, loss: loss,
+            "has a value in a run of the session only; run it",
+        ),
+        (
+            lambda session, loss: {"loss": session.run(loss)},
+            r"`validation=` ran tensors .* without a value .*session.run\(loss, \{x",
+        ),
+    )
+    for result, words in cases:
+        with tf.Graph().as_default(), pytest.raises(INVALID, match=words):
+            net = build()
+            hooks = hb.as_hooks(
+                [keras2.callbacks.History()],
+                steps_per_epoch=1,
+                validation=_given(result, net.loss),
+            )
+            until_stop(hooks, net.train_op, lambda step: feeds(net, step))  # noqa: B023
+
+
+def _given(result: Any, loss: Any) -> Any:
+    return lambda session: result(session, loss)
+
+
 def validated(keras2: Any, result: Any, *callbacks: Any, **options: Any) -> list[Any]:
     """The logs of the epochs of a training with a validation."""
     seen: list[Any] = []

@@ -17,16 +17,17 @@ from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import seconds
+from hookbridge.ground.signals import on_sigterm
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.serve import (
     PROTOCOL,
+    follow_servers,
     serve_strategy,
     servers,
     tell_servers,
 )
 from hookbridge.jobs.loops.tasks import ports
 from hookbridge.jobs.loops.tasks.server import answers
-from hookbridge.jobs.loops.tasks.signals import on_sigterm
 
 POLL_SECS = 0.5
 START_SECS = 600.0
@@ -58,9 +59,10 @@ def parameter_server_strategy(
 
     A `worker` or `ps` serves until the chief's process has ended in any way, and then
     ends its own process. The chief waits until every server listens. There the first
-    SIGTERM stops the running `fit` with guests of `as_callbacks` after the current
-    step: every `end` and `on_train_end` still runs, so `CheckpointSaverHook` saves. The
-    processes of the job then end with 143. The second has its usual effect.
+    SIGTERM, or the first one to a `ps`, stops the running `fit` with guests of
+    `as_callbacks` after the current step: every `end` and `on_train_end` still runs, so
+    `CheckpointSaverHook` saves. The processes of the job then end with 143. The second
+    has its usual effect.
 
     Args:
       config: the cluster; None reads `TF_CONFIG`. Without `TF_CONFIG` this process
@@ -120,6 +122,7 @@ def parameter_server_strategy(
     )
     end_with_threads(strategy)
     tell_servers(config)
+    follow_servers(config, PREEMPTED.set)
     return strategy
 
 

@@ -9,7 +9,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import tensorflow as tf
@@ -18,7 +18,8 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.exit import exit_code
 from hookbridge.ground import exit_codes
-from hookbridge.ground.exit_threads import ExitThreads
+from hookbridge.ground.exit_threads import ExitThreads, start_awaited
+from hookbridge.ground.signals import on_sigterm
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import end_with
 from hookbridge.jobs.loops.group_stop.board import (
@@ -30,7 +31,6 @@ from hookbridge.jobs.loops.group_stop.board import (
 )
 from hookbridge.jobs.loops.tasks.ports import Liveness, Task, is_listening, named
 from hookbridge.jobs.loops.tasks.server import own_device, start_server
-from hookbridge.jobs.loops.tasks.signals import on_sigterm
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 
 POLL_SECS = 0.2
@@ -44,6 +44,9 @@ AFTER_CHIEF_GONE_SECS = 1.0
 # How long the chief of a strategy may be out of reach before its servers end.
 LOST_SECS = 4.0
 PROTOCOL = "grpc"
+# What a parameter server of a strategy writes at SIGTERM; its chief looks for it.
+PREEMPTED_NOTE = "preempted"
+FOLLOW_SECS = 1.0
 
 
 def serve(
@@ -163,28 +166,76 @@ def servers(config: ClusterConfig) -> list[Task]:
 
 
 def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
-    """Serves a strategy until its chief is gone; then ends the process."""
+    """Serves a strategy until its chief is gone; then ends the process.
+
+    SIGTERM to a parameter server stops the job: its chief, which reads the note of it,
+    saves while the variables are still there. A worker that gets it ends alone.
+    """
     # A worker may hold a thread of another task while it waits for a variable: with
     # fewer threads servers could deadlock.
     threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
     options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
     server = start_server(config, options)
+    target, preempted = server.target, threading.Event()
+
+    def preempt() -> None:
+        preempted.set()
+        with contextlib.closing(Notes(target, own_device(config))) as notes:
+            notes.write(PREEMPTED_NOTE, "")
+
+    holds_values = config.task_type == "ps"
     try:
-        ending = until_left(
-            config,
-            server.target,
-            [config.chief],
-            LOST_SECS,
-            start_secs,
-            preempted=threading.Event(),
-        )
-        while is_listening(config, *config.chief):  # the end of its process needs us
-            time.sleep(POLL_SECS)
+        with on_sigterm(preempt) if holds_values else contextlib.nullcontext():
+            ending = until_left(
+                config,
+                target,
+                [config.chief],
+                LOST_SECS,
+                start_secs,
+                preempted=preempted,
+            )
+            while is_listening(config, *config.chief):  # its process needs us
+                time.sleep(POLL_SECS)
     except errors.TaskLostError as e:
         ending = JobStop(str(e), exit_codes.LOST)
     end_with(ending.code, ending.reason)
     del server
     raise SystemExit(exit_codes.DONE)
+
+
+def follow_servers(config: ClusterConfig, preempt: Callable[[], None]) -> None:
+    """Calls `preempt`, on a thread, once a parameter server says it received SIGTERM.
+
+    Args:
+      config: the cluster, in which this process is the chief.
+      preempt: called once.
+    """
+    over = threading.Event()
+
+    def says_so(index: int) -> bool:
+        if not is_listening(config, "ps", index):
+            return False
+        device = f"/job:ps/task:{index}"
+        target = f"{PROTOCOL}://{config.cluster['ps'][index]}"
+        with (
+            contextlib.suppress(tf.errors.OpError, RuntimeError),
+            contextlib.closing(Notes(target, device, open_ms=CALL_MS)) as notes,
+        ):
+            return all(notes.are_written([PREEMPTED_NOTE]))
+        return False
+
+    def follow() -> None:
+        while not over.wait(FOLLOW_SECS):
+            for index in range(len(config.cluster["ps"])):
+                if says_so(index):
+                    logging.warning(
+                        "hookbridge: ps %d received SIGTERM; the job saves and ends.",
+                        index,
+                    )
+                    preempt()
+                    return
+
+    start_awaited(over, follow)
 
 
 def tell_servers(config: ClusterConfig) -> None:

@@ -18,6 +18,7 @@ from hookbridge import errors
 from hookbridge.adapters.state import storage
 from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import path, seconds
+from hookbridge.ground.signals import on_sigterm
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,
@@ -28,7 +29,6 @@ from hookbridge.jobs.loops.group_stop.board import JobStop, stop_job
 from hookbridge.jobs.loops.group_stop.member import LOST_SECS, GroupStop
 from hookbridge.jobs.loops.tasks import ports
 from hookbridge.jobs.loops.tasks.server import own_target
-from hookbridge.jobs.loops.tasks.signals import on_sigterm
 
 FILE = "hookbridge_stop.json"
 POLL_SECS = 0.5

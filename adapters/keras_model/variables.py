@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.keras_model.optimizers import (
+    is_in_graph,
+    name_of,
+    optimizers_of,
+    tf_variable,
+    variables_of,
+)
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -25,12 +32,14 @@ class ModelVariable:
         trainable: bool,
         local: bool,
         is_weight: bool = False,
+        is_of_optimizer: bool = False,
     ) -> None:
         self.eager = eager  # the `tf.Variable`, or a distributed one
         self.name = name  # the name wanted in the live graph, without `:0`
         self.trainable = trainable  # whether it goes to `TRAINABLE_VARIABLES`
         self.local = local  # of a metric: checkpoints leave it out
         self.is_weight = is_weight  # of a layer: neither of an optimizer nor a seed
+        self.is_of_optimizer = is_of_optimizer
         # Whether its replicas differ and its value is computed from them.
         self.is_aggregated = (
             len(components(eager)) > 1
@@ -46,9 +55,7 @@ class ModelVariable:
     @functools.cached_property
     def _copy(self) -> Any:
         first = components(self.eager)[0]
-        # A graph of its own keeps the copy out of the strategy's scope.
-        with tf.Graph().as_default(), compat.private("eager_mode")():
-            return tf.Variable(tf.zeros(first.shape, first.dtype), trainable=False)
+        return host_variable(lambda: tf.zeros(first.shape, first.dtype))
 
     def gather(self) -> None:
         """Computes the value of an aggregated variable before it is read."""
@@ -67,36 +74,22 @@ class ModelVariable:
             other.assign(first.read_value())
 
 
+def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
+    """Makes an eager variable that is one value on the host under any strategy."""
+    # A graph of its own keeps it out of the strategy's scope.
+    with tf.Graph().as_default(), compat.private("eager_mode")():
+        return tf.Variable(value(), trainable=False, name=name)
+
+
 def components(eager: tf.Variable) -> tuple[Any, ...]:
     """The variables of all replicas; the variable itself if it has none."""
     values = getattr(eager, "values", None)
     return tuple(values) if isinstance(values, tuple) else (eager,)
 
 
-def tf_variable(variable: Any) -> Any:
-    """The `tf.Variable` inside a Keras 3 variable; any other object as it is."""
-    # A distributed variable looks for attributes in its value, and may compute it
-    # with all other processes.
-    if isinstance(variable, tf.Variable):
-        return variable
-    is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
-    return variable.value if is_keras3 else variable
-
-
 def _name_of(variable: Any) -> str:
     is_keras3 = tf_variable(variable) is not variable
     return str(variable.path if is_keras3 else variable.name).split(":")[0]
-
-
-def as_int(value: Any) -> int:
-    """A number or a scalar variable of any kind, distributed ones included."""
-    value = tf_variable(value)
-    return int(value.numpy() if hasattr(value, "numpy") else value)
-
-
-def is_in_graph(variable: tf.Variable) -> bool:
-    """Whether a variable is one of a v1 graph, whose value Keras's session has."""
-    return isinstance(getattr(variable, "graph", None), tf.Graph)
 
 
 def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
@@ -109,53 +102,20 @@ def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
             variable.assign(value)
 
 
-def learning_rate_variable(optimizer: Any) -> Any:
-    """The `tf.Variable` of a constant learning rate; None for a schedule."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = getattr(inner, "_learning_rate", None)
-    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
-        rate = getattr(inner, "lr", None)
-    rate = tf_variable(rate)
-    if not isinstance(rate, tf.Variable):
-        return None
-    # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
-    return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
+def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
+    """Returns the variables of all optimizers of a model, with their names."""
+    return [
+        (variable, _name_in_optimizer(variable, scope, optimizer))
+        for scope, optimizer in optimizers_of(model)
+        for variable in variables_of(optimizer)
+    ]
 
 
-def _optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
-    """The optimizers of a model with their names, without those within others."""
-    optimizer = getattr(model, "optimizer", None)
-    # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [one for one in vars(model).items() if hasattr(one[1], "apply_gradients")]
-    return [(getattr(optimizer, "name", "optimizer"), optimizer), *others]
-
-
-def learning_rates(model: KerasModel) -> list[Any]:
-    """The `tf.Variable`s of the constant rates that a step of the model may read."""
-    optimizers = [optimizer for _, optimizer in _optimizers_of(model)]
-    for optimizer in list(optimizers):
-        optimizers += getattr(optimizer, "optimizers", ())
-    rates = {id(rate): rate for rate in map(learning_rate_variable, optimizers)}
-    return [rate for rate in rates.values() if rate is not None]
-
-
-def _optimizer_variables(scope: str, optimizer: Any) -> list[tuple[Any, str]]:
-    """The variables of an optimizer and its learning rate, with their names."""
-    variables = getattr(optimizer, "variables", ())
-    rate = learning_rate_variable(optimizer)
-    every = [*(variables() if callable(variables) else variables)]
-    every += [] if rate is None else [rate]
+def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
-    own = rf"^{re.escape(getattr(optimizer, 'name', ''))}(_\d+)?/"
-    return [(v, f"{scope}/{re.sub(own, '', _name_of(v))}") for v in every]
-
-
-def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
-    """The variables of all optimizers of a model, with their names."""
-    return [
-        pair for one in _optimizers_of(model) for pair in _optimizer_variables(*one)
-    ]
+    own = rf"^{re.escape(name_of(optimizer))}(_\d+)?/"
+    return f"{scope}/{re.sub(own, '', _name_of(variable))}"
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:
@@ -164,24 +124,37 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     local = {id(tf_variable(v)) for v in of_metrics}
     of_model = [*model.weights, *model.variables]
     own = [v for v in of_model if id(tf_variable(v)) not in local]
+    of_optimizers = _variables_of_optimizers(model)
     names = [
         # As in a v1 graph, the name begins with the layer.
         *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
-        *_variables_of_optimizers(model),
+        *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
     trainable = {id(tf_variable(v)) for v in model.trainable_variables}
     weights = {id(tf_variable(v)) for v in model.weights} - local
+    slots = {id(tf_variable(v)) for v, _ in of_optimizers}
     variables: dict[int, ModelVariable] = {}
+    unique_name = _unique_names()
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
-        if key not in variables:
+        if key not in variables and hasattr(components(eager)[0], "handle"):
             variables[key] = ModelVariable(
                 eager,
-                name,
+                unique_name(name),
                 trainable=key in trainable,
                 local=key in local,
                 is_weight=key in weights,
+                is_of_optimizer=key in slots,
             )
-    return [v for v in variables.values() if hasattr(components(v.eager)[0], "handle")]
+    return list(variables.values())
+
+
+def _unique_names() -> Callable[[str], str]:
+    """Returns what makes names unique as the graph does in which hooks see them."""
+    # Keras 3 gives the same name to both slots of Adafactor. The names that a file has
+    # are those of a live graph, where the global step is the first.
+    graph = tf.Graph()
+    graph.unique_name("global_step")
+    return graph.unique_name  # type: ignore[no-any-return]

@@ -1,0 +1,205 @@
+"""The optimizers of a Keras model: what all families of optimizers are asked.
+
+The families are Keras 3, Keras 2, the module `legacy` of Keras 2, and optimizers of
+TensorFlow 1 that Keras wraps. Each may be inside an optimizer that scales the loss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.ground import patching
+from hookbridge.ground.protocols import KerasModel
+
+# What Keras 2 computes anew in each step.
+_COMPUTED = ("_current_learning_rate",)
+
+
+def tf_variable(variable: Any) -> Any:
+    """Returns the `tf.Variable` of a Keras 3 variable; other objects as they are."""
+    # A distributed variable looks for attributes in its value, and may compute it
+    # with all other processes.
+    if isinstance(variable, tf.Variable):
+        return variable
+    is_keras3 = hasattr(variable, "_value") and hasattr(variable, "path")
+    return variable.value if is_keras3 else variable
+
+
+def as_int(value: Any) -> int:
+    """Returns a number or the value of a scalar variable, distributed ones included."""
+    value = tf_variable(value)
+    return int(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def is_in_graph(variable: tf.Variable) -> bool:
+    """Tells whether a variable is one of a v1 graph, with its value in a session."""
+    return isinstance(getattr(variable, "graph", None), tf.Graph)
+
+
+def optimizer_of(model: KerasModel) -> Any:
+    """Returns the optimizer that the model has now; None without one."""
+    return getattr(model, "optimizer", None)
+
+
+def name_of(optimizer: Any) -> str:
+    """Returns the name that begins the names of an optimizer's variables."""
+    name = getattr(optimizer, "name", None) or getattr(optimizer, "_name", None)
+    return str(name or "optimizer")
+
+
+def unwrapped(optimizer: Any) -> Any:
+    """Returns the optimizer that updates variables, inside one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _rate(optimizer: Any) -> Any:
+    """Returns what an optimizer has as its rate: a variable, a schedule, or None."""
+    inner = unwrapped(optimizer)
+    rate = getattr(inner, "_learning_rate", None)
+    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
+        rate = getattr(inner, "lr", None)
+    return tf_variable(rate)
+
+
+def learning_rate_variable(optimizer: Any) -> Any:
+    """Returns the `tf.Variable` of a constant learning rate; None for a schedule."""
+    rate, inner = _rate(optimizer), unwrapped(optimizer)
+    if not isinstance(rate, tf.Variable):
+        return None
+    # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
+    return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
+
+
+def scheduled_rate(optimizer: Any) -> Any:
+    """Returns what a schedule gives for the next step; None without a schedule."""
+    schedule = _rate(optimizer)
+    if isinstance(schedule, tf.Variable) or not callable(schedule):
+        return None
+    return tf.cast(schedule(tf_variable(counter_of(optimizer))), tf.float32)
+
+
+def rate_of_next_step(optimizer: Any) -> Any:
+    """Returns the value of the rate, constant or of a schedule; None without one."""
+    variable = learning_rate_variable(optimizer)
+    return scheduled_rate(optimizer) if variable is None else variable.read_value()
+
+
+def updating_by(optimizer: Any, rate: Any) -> contextlib.AbstractContextManager[None]:
+    """Returns a context in which updates take `rate` in the place of the schedule's."""
+    inner = unwrapped(optimizer)
+    if hasattr(inner, "_learning_rate"):
+        return patching.patched(inner, _learning_rate=rate)
+    return patching.patched(inner, _hyper={**inner._hyper, "learning_rate": rate})
+
+
+def counter_of(optimizer: Any) -> Any:
+    """Returns the variable that counts the steps of an optimizer; None without one.
+
+    With gradient accumulation, the public `iterations` of Keras 3 counts updates. Its
+    schedules read the number of steps, which only `_iterations` has.
+    """
+    inner = unwrapped(optimizer)
+    counter = made_counter_of(optimizer)
+    return getattr(inner, "iterations", None) if counter is None else counter
+
+
+def made_counter_of(optimizer: Any) -> Any:
+    """As `counter_of`, without making it: None before the first step of some."""
+    inner = unwrapped(optimizer)
+    counter = getattr(inner, "_iterations", None)
+    if counter is None and not hasattr(type(inner), "iterations"):
+        counter = getattr(inner, "iterations", None)
+    return counter
+
+
+def steps_counted(model: KerasModel) -> int:
+    """Returns how many steps the model's optimizer has counted."""
+    counter = counter_of(optimizer_of(model))
+    if counter is None:
+        return 0
+    if is_in_graph(counter):
+        return int(keras_behind(model).backend.get_value(counter))
+    return as_int(counter)
+
+
+def loss_scale(optimizer: Any) -> Any:
+    """Returns the number by which Keras 3 divides gradients; None if it does not."""
+    # Keras 2 gives its optimizers gradients without the scale of the loss.
+    scale = getattr(optimizer, "dynamic_scale", None)
+    if scale is not None:
+        return tf.identity(tf_variable(scale))
+    return getattr(optimizer, "loss_scale_factor", None)
+
+
+def build(model: KerasModel) -> None:
+    """Makes the slots of the model's optimizer that its first update would make."""
+    optimizer = optimizer_of(model)
+    if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
+        if optimizer is not None:
+            model._make_train_function()  # which makes the slots in a v1 graph
+        return
+    make = getattr(optimizer, "build", None)
+    if make is not None and getattr(optimizer, "built", False):
+        return
+    if make is None:  # of the module `legacy`
+        make = getattr(optimizer, "_create_all_weights", None)
+    if make is not None:
+        with model.distribute_strategy.scope():
+            make(model.trainable_variables)
+
+
+def optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
+    """Returns the optimizers of a model with their names, without those in others."""
+    optimizer = optimizer_of(model)
+    # Those of a GAN, say, are attributes that only its own `train_step` knows.
+    others = [
+        (name, value)
+        for name, value in vars(model).items()
+        if hasattr(value, "apply_gradients")
+    ]
+    return [(name_of(optimizer), optimizer), *others]
+
+
+def learning_rates(model: KerasModel) -> list[Any]:
+    """Returns the variables of the constant rates that a step of the model may read."""
+    optimizers = [optimizer for _, optimizer in optimizers_of(model)]
+    for optimizer in list(optimizers):
+        optimizers += getattr(optimizer, "optimizers", ())
+    rates = {id(rate): rate for rate in map(learning_rate_variable, optimizers)}
+    return [rate for rate in rates.values() if rate is not None]
+
+
+def unread_slots(optimizer: Any) -> list[Any]:
+    """Returns the slots that an optimizer makes and does not use."""
+    inner = unwrapped(optimizer)
+    # SGD of Keras 2 makes them without a momentum too.
+    is_plain = type(inner).__name__ == "SGD" and not getattr(inner, "momentum", None)
+    return [*map(tf_variable, getattr(inner, "momentums", ()))] if is_plain else []
+
+
+def variables_of(optimizer: Any) -> list[Any]:
+    """Returns all that an optimizer's next updates depend on, its rate included.
+
+    That is more than `optimizer.variables`: Nadam of Keras 2 has a product and a scaled
+    optimizer of Keras 2 has the scale in variables that are not listed there.
+    """
+    listed = getattr(optimizer, "variables", ())
+    every = [*(listed() if callable(listed) else listed)]
+    rate = learning_rate_variable(optimizer)
+    every += [] if rate is None else [rate]
+    for part in (optimizer, unwrapped(optimizer)):
+        attributes = getattr(part, "__dict__", {})
+        every += [
+            value
+            for name, value in attributes.items()
+            if name not in _COMPUTED and isinstance(tf_variable(value), tf.Variable)
+        ]
+    scale = getattr(optimizer, "_loss_scale", None)
+    for name in ("current_loss_scale", "counter"):
+        if hasattr(scale, name):
+            every.append(getattr(scale, name))
+    return every
