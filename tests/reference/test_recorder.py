@@ -173,6 +173,7 @@ def check_fit(keras: Any, options: dict[str, bool], tmp_path: Path) -> None:
         assert same([weights[name]], [np.full(6, value, "float32")])
 
 
+@pytest.mark.both_tensorflows
 def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
     """`restore` and `dataset` make a second model train the same."""
 
@@ -198,10 +199,10 @@ def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
 
 def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
     """`{recorded: port}` in `match`, `restore` and `compare`; the error shows it."""
-    ported.train_in_session("mlp", tmp_path / "run")
+    ported_models.train_in_session("mlp", tmp_path / "run")
     replay = hb.replay(tmp_path / "run")
     text = str(replay)
-    assert f"{ported.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
+    assert f"{ported_models.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
     assert "batch: x [16, 6] float32, y [16] int32" in text
 
     def model(name: str) -> Any:
@@ -464,6 +465,7 @@ def test_a_port_needs_no_tensorflow(tmp_path: Path, repo_root: Path) -> None:
     assert "First difference: forward" in html and html.count("<svg") == 3
 
 
+@pytest.mark.both_tensorflows
 def test_compare_tells_by_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
