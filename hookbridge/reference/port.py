@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
@@ -17,12 +18,13 @@ from hookbridge.ground.arguments import (
     shown,
     string_mapping,
 )
+from hookbridge.reference import torch_modules
 from hookbridge.reference.recording_writer import Writer
 
 
 def recording(
     directory: Any,
-    weights: Mapping[str, Any],
+    weights: Any,
     *,
     weights_every: int | None = None,
     gradients: Literal["norms", "whole"] = "norms",
@@ -36,11 +38,22 @@ def recording(
                 loss, weights = my_step(weights, batch)
                 r.step(loss=loss, weights=weights, batch=batch)
 
+    A port in PyTorch gives its module, and one line around each step:
+
+        with hb.recording("port/", module) as r:
+            for batch in hb.replay("reference/").batches:
+                loss = my_loss(module, batch)
+                with r.torch_step(optimizer, loss, batch):
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
     TensorFlow is not imported.
 
     Args:
       directory: the folder of the recording, which has none yet.
-      weights: `{name: array}` before the first step, moving averages included.
+      weights: `{name: array}` before the first step, moving averages included; or a
+        `torch.nn.Module`.
       weights_every: as of `hb.recorder`.
       gradients: as of `hb.recorder`.
       max_megabytes: as of `hb.recorder`.
@@ -59,7 +72,9 @@ def recording(
     amount("max_megabytes", max_megabytes)
     choice("gradients", gradients, ("norms", "whole"))
     settings = _settings(optimizer)
-    arrays = _arrays("weights", weights)
+    module = weights if torch_modules.is_module(weights) else None
+    given = weights if module is None else torch_modules.arrays_of(module)
+    arrays = _arrays("weights", given)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -73,7 +88,8 @@ def recording(
         max_megabytes=max_megabytes,
     )
     writer.begin(arrays, {})
-    return PortRecording(writer, {name: value.shape for name, value in arrays.items()})
+    shapes = {name: value.shape for name, value in arrays.items()}
+    return PortRecording(writer, shapes, module)
 
 
 class PortRecording:
@@ -82,10 +98,17 @@ class PortRecording:
     Args:
       writer: what writes the files; `recording` makes it.
       shapes: `{name: shape}` of the initial weights.
+      module: the `torch.nn.Module` that is recorded; None for one of plain arrays.
     """
 
-    def __init__(self, writer: Writer, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        shapes: Mapping[str, tuple[int, ...]],
+        module: Any = None,
+    ) -> None:
         self._writer = writer
+        self._module = module
         self._shapes = shapes
         self._state: Literal["new", "open", "closed"] = "new"
 
@@ -159,6 +182,43 @@ class PortRecording:
             variables=arrays,
             batch=_arrays("batch", batch),
             gradients=of_weights,
+        )
+
+    @contextlib.contextmanager
+    def torch_step(
+        self, optimizer: Any, loss: Any, batch: Mapping[str, Any] | None = None
+    ) -> Iterator[None]:
+        """Records the step that a block makes by `loss.backward(); optimizer.step()`.
+
+        Gradients are those of `backward`, before a clipping in the block. A block that
+        raises records nothing.
+
+        Args:
+          optimizer: the `torch.optim.Optimizer`, whose rate is recorded.
+          loss: the loss of this step's batch.
+          batch: `{name: array}` of what went in.
+
+        Raises:
+          errors.InvalidArgumentError: the recording is not of a module, or as of
+            `step`.
+        """
+        if self._module is None:
+            raise errors.InvalidArgumentError(
+                "`torch_step` was called on a recording of plain arrays; expected one "
+                "of a module: `hb.recording(directory, module)`."
+            )
+        rate = optimizer.param_groups[0]["lr"]
+        gradients = torch_modules.Gradients(self._module)
+        try:
+            yield
+        finally:
+            found = gradients.end()
+        self.step(
+            loss=loss.detach().to("cpu").float().numpy(),
+            weights=torch_modules.arrays_of(self._module),
+            gradients=found,
+            batch=batch,
+            learning_rate=np.float32(rate),
         )
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -200,6 +200,7 @@ print(issubclass(K.layers.Dense, tf.keras.layers.Layer))
 
 
 @pytest.mark.slow
+@pytest.mark.both_tensorflows
 def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     """That of Keras 2 has none, of itself."""
     (tmp_path / "old.py").write_text(VERSIONED)
