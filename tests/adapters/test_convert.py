@@ -119,7 +119,7 @@ def test_a_guest_of_both_kinds_is_refused(
         for name in ("begin", "after_create_session", "before_run", "after_run", "end")
     }
     both = type("Both", (*base, keras.callbacks.Callback), methods)()
-    message = "`Both` is a `SessionRunHook` and a Keras `Callback` at once"
+    message = "`Both` is both a `SessionRunHook` and a Keras `Callback`"
     with pytest.raises(errors.RefusedError, match=message):
         hb.as_hooks([both], steps_per_epoch=1)
     with pytest.raises(errors.RefusedError, match=message):

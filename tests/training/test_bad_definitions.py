@@ -73,7 +73,7 @@ FILES = {
     f"{JOB}\n\ndef hook():\n    return []\n": "looks for `hook`; expected `hooks`.",
     f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing looks for `guest`; expected",
     f"{JOB}\n\nmodel = custom_model()\nmodel.fit([[1.0]], [1.0])\n": (
-        f"job.py, line {LINE + 1}: to import the file would run `model.fit(...)`; exp"
+        f"job.py, line {LINE + 1}: importing the file would run `model.fit(...)`; exp"
     ),
     "hooks = []\nraise SystemExit('it was run')\n": (
         "has no `custom_model` or `model_fn`, so it was not run; it has `hooks`."
