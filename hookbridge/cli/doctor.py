@@ -12,7 +12,7 @@ USAGE = "[--flag=value ...] PATH...   or   ... -m MODULE"
 EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
     "Nothing is run and TensorFlow is not imported. Exit code 1 if anything needs\n"
-    "manual work, that is, neither `hookbridge run` nor `hookbridge migrate` can "
+    "manual work, that is, neither `hookbridge run` nor `hookbridge migrate` can\n"
     "handle it."
 )
 

@@ -14,10 +14,8 @@ SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
 EXAMPLE = "hookbridge run examples/tf1_script.py"
 NOTE = (
-    "The source of the program decides which Keras and which behaviour it gets, and "
-    "what\n"
-    "`import tensorflow` means. One line reports the choice; flags override it. A "
-    "program\n"
+    "The program's source decides its Keras, its behaviour and what `import\n"
+    "tensorflow` means. One line reports the choice; flags override it. A program\n"
     "may be a notebook (a.ipynb): its cells run in order."
 )
 

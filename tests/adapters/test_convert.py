@@ -127,7 +127,7 @@ def test_a_guest_of_both_kinds_is_refused(
     for host in ("session", "fit"):
         with subtests.test(str(host)):
             (report,) = hb.explain(both, host).guests  # type: ignore[arg-type]
-            assert report.verdict == "refused" and "Make two classes" in report.reason
+            assert report.verdict == "refused" and "Split it into two" in report.reason
 
 
 @pytest.mark.parametrize("convert", [hb.as_hooks, hb.as_callbacks, hb.explain])

@@ -269,7 +269,7 @@ def test_bad_rows_are_skipped(train: Any) -> None:
     code, out, line = train(JOB, BROKEN, "estimator", "--bad_rows=skip")
     assert code == 0
     assert "skipped rows.csv, line 5" in line
-    assert "skipped      1 rows" in out
+    assert "skipped      1 row " in out
     assert "global_step=8" in out  # 8 rows, 2 in a batch, 2 epochs
 
 

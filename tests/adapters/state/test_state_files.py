@@ -243,7 +243,7 @@ def test_state_that_is_too_large_is_left_out_by_name(
     assert restored(two, prefix)
     assert (two.words, two.count) == ([], 7)
     assert two.numbers == one.numbers  # many numbers are an array
-    assert said("`Functions.words` has")
+    assert said("`Functions.words` takes")
 
 
 def test_part_file_follows_no_link(tmp_path: Path) -> None:
