@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
@@ -17,12 +18,13 @@ from hookbridge.ground.arguments import (
     shown,
     string_mapping,
 )
+from hookbridge.reference import torch_modules
 from hookbridge.reference.recording_writer import Writer
 
 
 def recording(
     directory: Any,
-    weights: Mapping[str, Any],
+    weights: Any,
     *,
     weights_every: int | None = None,
     gradients: Literal["norms", "whole"] = "norms",
@@ -36,11 +38,22 @@ def recording(
                 loss, weights = my_step(weights, batch)
                 r.step(loss=loss, weights=weights, batch=batch)
 
+    A port in PyTorch gives its module, and one line around each step:
+
+        with hb.recording("port/", module) as r:
+            for batch in hb.replay("reference/").batches:
+                loss = my_loss(module, batch)
+                with r.torch_step(optimizer, loss, batch):
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+
     TensorFlow is not imported.
 
     Args:
       directory: the folder of the recording, which has none yet.
-      weights: `{name: array}` before the first step, moving averages included.
+      weights: `{name: array}` before the first step, moving averages included; or a
+        `torch.nn.Module`.
       weights_every: as of `hb.recorder`.
       gradients: as of `hb.recorder`.
       max_megabytes: as of `hb.recorder`.
@@ -59,7 +72,9 @@ def recording(
     amount("max_megabytes", max_megabytes)
     choice("gradients", gradients, ("norms", "whole"))
     settings = _settings(optimizer)
-    arrays = _arrays("weights", weights)
+    module = weights if torch_modules.is_module(weights) else None
+    given = weights if module is None else torch_modules.arrays_of(module)
+    arrays = _arrays("weights", given)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -73,7 +88,8 @@ def recording(
         max_megabytes=max_megabytes,
     )
     writer.begin(arrays, {})
-    return PortRecording(writer, {name: value.shape for name, value in arrays.items()})
+    shapes = {name: value.shape for name, value in arrays.items()}
+    return PortRecording(writer, shapes, module)
 
 
 class PortRecording:
@@ -82,10 +98,17 @@ class PortRecording:
     Args:
       writer: what writes the files; `recording` makes it.
       shapes: `{name: shape}` of the initial weights.
+      module: the `torch.nn.Module` that is recorded; None for one of plain arrays.
     """
 
-    def __init__(self, writer: Writer, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        shapes: Mapping[str, tuple[int, ...]],
+        module: Any = None,
+    ) -> None:
         self._writer = writer
+        self._module = module
         self._shapes = shapes
         self._state: Literal["new", "open", "closed"] = "new"
 
@@ -129,8 +152,9 @@ class PortRecording:
 
         Raises:
           errors.InvalidArgumentError: an argument is no number or no dict of arrays,
-            `weights` has other names or shapes than at first, the recording would
-            become too large, or it is not within its `with` block.
+            `weights` has other names or shapes than at first, `gradients` other ones
+            than the weights, the recording would become too large, or it is not within
+            its `with` block.
         """
         if self._state != "open":
             when = "before" if self._state == "new" else "after"
@@ -141,6 +165,8 @@ class PortRecording:
             )
         arrays = _arrays("weights", weights)
         self._check_shapes({name: value.shape for name, value in arrays.items()})
+        of_weights = _arrays("gradients", gradients)
+        self._check_gradients(of_weights)
         line: dict[str, Any] = {
             "loss": _mean("loss", loss),
             "metrics": {
@@ -155,7 +181,44 @@ class PortRecording:
             line,
             variables=arrays,
             batch=_arrays("batch", batch),
-            gradients=_arrays("gradients", gradients),
+            gradients=of_weights,
+        )
+
+    @contextlib.contextmanager
+    def torch_step(
+        self, optimizer: Any, loss: Any, batch: Mapping[str, Any] | None = None
+    ) -> Iterator[None]:
+        """Records the step that a block makes by `loss.backward(); optimizer.step()`.
+
+        Gradients are those of `backward`, before a clipping in the block. A block that
+        raises records nothing.
+
+        Args:
+          optimizer: the `torch.optim.Optimizer`, whose rate is recorded.
+          loss: the loss of this step's batch.
+          batch: `{name: array}` of what went in.
+
+        Raises:
+          errors.InvalidArgumentError: the recording is not of a module, or as of
+            `step`.
+        """
+        if self._module is None:
+            raise errors.InvalidArgumentError(
+                "`torch_step` was called on a recording of plain arrays; expected one "
+                "of a module: `hb.recording(directory, module)`."
+            )
+        rate = optimizer.param_groups[0]["lr"]
+        gradients = torch_modules.Gradients(self._module)
+        try:
+            yield
+        finally:
+            found = gradients.end()
+        self.step(
+            loss=loss.detach().to("cpu").float().numpy(),
+            weights=torch_modules.arrays_of(self._module),
+            gradients=found,
+            batch=batch,
+            learning_rate=np.float32(rate),
         )
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -166,6 +229,16 @@ class PortRecording:
                     f"Received weights in which {name!r} is {_shape(now)}; it was "
                     f"{_shape(first)} when the recording began. Expected the same "
                     "names and shapes in each step."
+                )
+
+    def _check_gradients(self, gradients: Mapping[str, Any]) -> None:
+        for name, value in gradients.items():
+            expected = self._shapes.get(name)
+            if value.shape != expected:
+                raise errors.InvalidArgumentError(
+                    f"Received gradients in which {name!r} is {_shape(value.shape)}; "
+                    f"the weight of that name is {_shape(expected)}. Expected the "
+                    "gradient of each weight, in its name and shape."
                 )
 
 

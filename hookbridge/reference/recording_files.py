@@ -33,6 +33,10 @@ NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NORMS = ("metrics", "gradient_norms", "applied_norms", "norms", "change_norms")
 
 
+# What reading a damaged file raises; a number may have more digits than fit.
+_DAMAGE = (OSError, ValueError, OverflowError)
+
+
 class RecordedStep:
     """One step of a recording."""
 
@@ -86,12 +90,15 @@ class Recording:
             self.steps: list[RecordedStep] = [
                 RecordedStep(folder, json.loads(line)) for line in lines.splitlines()
             ]
+            numbers = [step.number for step in self.steps]
+            if numbers != sorted(set(numbers)):
+                raise ValueError(f"{STEPS_FILE} does not count its steps upwards")
             if self.header["format"] != FORMAT:
                 raise ValueError(f"it has the format {self.header['format']}")
             self.variables: dict[str, dict[str, Any]] = self.header["variables"]
             for each in self.variables.values():
                 _ = each["kind"], tuple(each["shape"]), np.dtype(each["dtype"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        except (*_DAMAGE, KeyError, TypeError, AttributeError) as e:
             raise errors.InvalidArgumentError(
                 f"Received {str(folder)!r}, which has no recording ({e}); expected a "
                 "folder that `hookbridge record`, `hb.recorder` or `hb.recording` has "

@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
 from hookbridge.ground.nearest_names import nearest
+from hookbridge.reference import torch_modules
 from hookbridge.reference.recording_files import Recording
 from hookbridge.reference.variable_matching import Matching, match
 
@@ -89,16 +90,17 @@ class Replay:
         names: Mapping[str, str] | None = None,
         must_restore_weights: bool = True,
     ) -> Any:
-        """Gives a Keras model the initial weights, matched as `match` does.
+        """Gives a model the initial weights, matched as `match` does.
 
         Args:
-          model: a built model of any Keras flavour.
+          model: a built model of any Keras flavour, or a `torch.nn.Module`. A kernel of
+            PyTorch gets its own order of axes; the gates of a cell keep TensorFlow's.
           names: `{recorded name: name in the model}` where the rules do not find it.
           must_restore_weights: whether a weight of the model without a recorded one is
             an error.
 
         Returns:
-          What `hb.checkpoints.restore` returns.
+          What `hb.checkpoints.restore` returns; of a module what `match` returns.
 
         Raises:
           errors.InvalidArgumentError: the model is not built, or `names` has a name
@@ -106,6 +108,12 @@ class Replay:
           errors.CheckpointMismatchError: a weight has no partner of its shape, and
             `must_restore_weights` is set. Nothing is changed then.
         """
+        if torch_modules.is_module(model):
+            shapes = torch_modules.arrays_of(model)
+            matching = self._matched(shapes, names, must_restore_weights)
+            pairs = matching.pairs.items()
+            torch_modules.assign(model, {o: self.weights[name] for name, o in pairs})
+            return matching
         from hookbridge import checkpoints
         from hookbridge.adapters.keras_model import variables
 
@@ -113,6 +121,20 @@ class Replay:
         shapes = {
             v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
+        matching = self._matched(shapes, names, must_restore_weights)
+        entries = {other: name for name, other in matching.pairs.items()}
+        return checkpoints.restore(
+            model,
+            str(self.recording.folder / "checkpoint"),
+            names=entries,
+            must_restore_weights=must_restore_weights,
+            must_restore_optimizer=False,  # a recording promises the weights
+        )
+
+    def _matched(
+        self, shapes: Mapping[str, Any], names: Any, must_restore_weights: bool
+    ) -> Matching:
+        """The matching of a model; raises where a weight has no partner."""
         matching = self.match(shapes, names)
         if matching.unmatched_port and must_restore_weights:
             name = matching.unmatched_port[0]
@@ -123,14 +145,7 @@ class Replay:
                 f'"{name}"}}`, or accept it with `must_restore_weights=False`. The '
                 f"recording has left: {', '.join(matching.unmatched) or 'nothing'}."
             )
-        entries = {other: name for name, other in matching.pairs.items()}
-        return checkpoints.restore(
-            model,
-            str(self.recording.folder / "checkpoint"),
-            names=entries,
-            must_restore_weights=must_restore_weights,
-            must_restore_optimizer=False,  # a recording promises the weights
-        )
+        return matching
 
     def dataset(
         self,

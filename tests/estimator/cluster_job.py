@@ -24,17 +24,29 @@ from hookbridge.testing import EventLog, RecordingCallback, RecordingHook  # noq
 
 
 class Together(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Lets the chief wait for the worker, and makes steps slow enough for both."""
+    """Chief and worker wait for each other, so that both see each epoch.
+
+    Neither ends a run before the other has ended as many less one, or its training.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._began = folder / "worker_began"
+        task = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
+        other = {"chief": "worker", "worker": "chief"}.get(task, "")
+        self._own, self._of_other = folder / f"{task}.runs", folder / f"{other}.runs"
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "worker":
-            self._began.touch()
-        while not self._began.exists():
+        with self._own.open("a") as runs:
+            runs.write("r")
+        while not self._other_has(self._own.stat().st_size - 1):
             time.sleep(0.02)
-        time.sleep(0.02)
+
+    def _other_has(self, runs: int) -> bool:
+        noted = self._of_other.read_text() if self._of_other.exists() else ""
+        return noted.endswith("e") or len(noted) >= max(runs, 1)
+
+    def end(self, session: Any) -> None:
+        with self._own.open("a") as runs:
+            runs.write("e")
 
 
 STRATEGIES: dict[str, Any] = {

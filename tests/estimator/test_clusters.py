@@ -47,6 +47,9 @@ def test_a_strategy_in_one_process(name: str, tmp_path: Path) -> None:
 
 
 newest = functools.partial(pytest.param, marks=pytest.mark.one_tensorflow)
+newest_of_all = functools.partial(
+    pytest.param, marks=[pytest.mark.one_tensorflow, pytest.mark.exhaustive]
+)
 
 
 # A parameter server serves until it is killed, as in plain TensorFlow.
@@ -56,7 +59,7 @@ newest = functools.partial(pytest.param, marks=pytest.mark.one_tensorflow)
     [
         ("none", ["ps", "chief", "worker", "evaluator"]),
         newest("multi_worker", ["chief", "worker"]),
-        newest("parameter_server", ["ps", "chief", "worker"]),
+        newest_of_all("parameter_server", ["ps", "chief", "worker"]),
     ],
 )
 def test_every_task_does_its_part(

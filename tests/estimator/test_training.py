@@ -18,10 +18,10 @@ import hookbridge as hb
 ONE_TENSORFLOW = True  # 2.15 has the package itself
 
 v1 = tf.compat.v1
-CANNED = [  # each kind once, both namespaces
+CANNED = [  # each kind once, both namespaces; the last one has the two before it
     ("v1", "BaselineClassifier"),
-    ("v2", "LinearClassifier"),
-    ("v1", "DNNClassifier"),
+    pytest.param("v2", "LinearClassifier", marks=pytest.mark.exhaustive),
+    pytest.param("v1", "DNNClassifier", marks=pytest.mark.exhaustive),
     ("v2", "DNNLinearCombinedClassifier"),
 ]
 

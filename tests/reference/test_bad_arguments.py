@@ -42,3 +42,36 @@ def refused(name: str, make: Any, options: dict[str, Any]) -> None:
         make(**options)
     expected = str(caught.value).rpartition("; expected ")[2]
     assert bool(re.search(r"\bNone\b", expected)) is (name in OPTIONAL)
+
+
+def recorded(folder: Path) -> Path:
+    weights = {"w": np.ones([2])}
+    with hb.recording(folder, weights) as recording:
+        for _ in range(2):
+            recording.step(loss=1.0, weights=weights)
+    return folder
+
+
+@pytest.mark.parametrize("gradients", [{"v": np.ones([2])}, {"w": np.ones([3])}])
+def test_a_gradient_of_no_weight_is_refused(gradients: Any, tmp_path: Path) -> None:
+    weights = {"w": np.ones([2])}
+    with pytest.raises(hb.errors.InvalidArgumentError, match="Received gradients in"):
+        with hb.recording(tmp_path / "run", weights) as recording:
+            recording.step(loss=1.0, weights=weights, gradients=gradients)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: text + text, "does not count its steps upwards"),
+        (lambda text: text.replace("1.0", "1" + "0" * 400), "too large"),
+    ],
+)
+def test_a_damaged_list_of_steps_is_named(
+    damage: Any, words: str, tmp_path: Path
+) -> None:
+    folder = recorded(tmp_path / "run")
+    steps = folder / "steps.jsonl"
+    steps.write_text(damage(steps.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(hb.errors.InvalidArgumentError, match=words):
+        hb.replay(folder)

@@ -13,6 +13,7 @@ tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had
 from __future__ import annotations
 
 from hookbridge.old_programs.names.installed_names import missing
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
@@ -31,7 +32,7 @@ FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
 def areas_above(path: str) -> bool:
     """Whether a path is an area, or a module above an area or a name of `NAMES`."""
-    return not path or any(f"{n}.".startswith(f"{path}.") for n in (*AREAS, *NAMES))
+    return not path or any(is_below(n, path) for n in (*AREAS, *NAMES))
 
 
 def names() -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from hookbridge.old_programs.names import keras_arguments
+from hookbridge.old_programs.names.syntax import last_name
 
 # They take a sequence; they took whatever gives the arrays one by one.
 STACKING = tuple(
@@ -104,7 +105,7 @@ def reads_bytes(call: ast.Call) -> bool:
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
     """The mode of an `open` that asks for all ends of lines, which any text has now."""
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    name = last_name(call.func)
     if name != "open":
         return None
     for one in (*call.args[1:2], *_named(call, "mode")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import Target, table
 
 V1 = "tf.compat.v1"
@@ -37,7 +38,7 @@ def hint(name: str) -> str:
     """The way out in words for a name that nothing stands for."""
     hints: dict[str, str] = table("names")["hints"]
     short = name.replace(f"{V1}.", "tf.", 1)
-    prefixes = [p for p in hints if f"{short}.".startswith(f"{p}.")]
+    prefixes = [p for p in hints if is_below(short, p)]
     longest = max(prefixes, key=len, default="")
     return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
 

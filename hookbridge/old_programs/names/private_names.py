@@ -15,6 +15,7 @@ from hookbridge.old_programs.names.outcome import (
     has_estimator,
     joined,
 )
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
@@ -144,7 +145,7 @@ def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None
 def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
     """None if a file outside of `tensorflow.python` has a name, or may have it."""
     path = name.replace("tf.", "tensorflow.", 1)
-    is_listed = any(f"{name}.".startswith(f"{one}.") for one in _GONE_FILES)
+    is_listed = any(is_below(name, one) for one in _GONE_FILES)
     return gone(name) if is_listed or missing_private(path, target).rest else None
 
 
@@ -169,7 +170,7 @@ def _resolve_in_place(name: str, target: Target) -> Resolution:
 def _moved(name: str) -> str:
     """A name in a private module that has moved, as it is today; empty for others."""
     for old, today in MOVED.items():
-        if f"{name}.".startswith(f"{old}."):
+        if is_below(name, old):
             return today + name[len(old) :]
     return ""
 
@@ -177,7 +178,7 @@ def _moved(name: str) -> str:
 def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
     """What a private name is today whose place has something else, or may have."""
     for old, living in OTHERS.items():
-        if f"{name}.".startswith(f"{old}."):
+        if is_below(name, old):
             return living + name[len(old) :]
     layer = f"{V1}.layers.{last}"
     return layer if module in LAYERS and target.has(layer) else ""

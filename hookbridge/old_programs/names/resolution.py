@@ -26,6 +26,7 @@ from hookbridge.old_programs.names.outcome import (
     hint,
     joined,
 )
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import (
     Target,
     had_in_tf1,
@@ -60,7 +61,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
     if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
-        if f"{name}.".startswith(f"{prefix}."):
+        if is_below(name, prefix):
             return resolver(name, prefix, target)
     return _resolve_public(name, target) if root == "tf" else None
 
@@ -117,7 +118,7 @@ def is_of_no_version(name: str) -> bool:
         name = name.replace(place, "tf.estimator.", 1)
     name = name.replace(f"{V1}.", "tf.", 1)
     hints = table("names")["hints"]
-    if had_in_tf1(name) or any(f"{name}.".startswith(f"{old}.") for old in hints):
+    if had_in_tf1(name) or any(is_below(name, old) for old in hints):
         return False
     return not any(Target(version).has(name) for version in versions())
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from hookbridge import errors
 from hookbridge.ground import installed
 from hookbridge.ground.package_files import files_below, packaged
+from hookbridge.old_programs.names.syntax import is_below
 
 DATA = packaged("hookbridge.old_programs.names", "data")
 RELEASED = "2.21"  # the newest release; the names of its candidate are known too
@@ -72,10 +73,10 @@ class Target:
         classes and functions are not listed.
         """
         rest, kind = name.partition(".")[2], "v2"
-        if f"{rest}.".startswith(f"{_V1}."):
+        if is_below(rest, _V1):
             rest, kind = rest[len(_V1) + 1 :], "v1"
         gone: list[str] = table("names")["gone where names are not listed"]
-        if any(f"{rest}.".startswith(f"{one}.") for one in gone):
+        if any(is_below(rest, one) for one in gone):
             return False
         return _has(self._modules[kind], rest)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from hookbridge.old_programs.names.syntax import last_name
+
 # What functions of these return is an array or a picture.
 _LIBRARIES = frozenset({"PIL", "array", "cv2", "imageio", "numpy", "scipy", "skimage"})
 _READERS = frozenset({"matplotlib.image.imread", "matplotlib.pyplot.imread"})
@@ -109,7 +111,7 @@ class Arrays:
             node = self._parents[node]
         if not isinstance(node, ast.Call):
             return False
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = last_name(node.func)
         return _BYTES in name.lower()
 
     def _scope(self, node: ast.AST) -> ast.AST:
@@ -128,7 +130,7 @@ def _value(parent: ast.AST) -> ast.expr | None:
 
 def _is_run(function: ast.Attribute) -> bool:
     """Whether a method is `run` of a session."""
-    name = getattr(function.value, "attr", getattr(function.value, "id", ""))
+    name = last_name(function.value)
     return function.attr == "run" and "sess" in name.lower()
 
 

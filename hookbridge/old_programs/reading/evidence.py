@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading import keras_signs
 from hookbridge.old_programs.reading.bound_names import Names
@@ -142,7 +143,7 @@ def _signs(
     """All that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
-        written = any(f"{name}.".startswith(f"{canonical(w)}.") for w in names.written)
+        written = any(is_below(name, canonical(w)) for w in names.written)
         outcome = None if id(node) in guarded or written else resolve(name, target)
         if outcome is None:
             continue

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_keras import KERAS, last_keras
+from hookbridge.old_programs.names.syntax import last_name
 
 # The kind of a sign, a name, the line.
 _Sign: TypeAlias = tuple[str, str, int]
@@ -50,7 +51,7 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
 def of_logs(node: ast.AST) -> Iterator[_Sign]:
     """What a call, or `history.history["acc"]`, shows of the keys of logs."""
     if isinstance(node, ast.Subscript):
-        name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+        name = last_name(node.value)
         if name in _LOGS:
             yield from _read(node.slice)
     elif isinstance(node, ast.Call):

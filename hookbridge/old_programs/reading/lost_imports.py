@@ -16,6 +16,7 @@ from hookbridge.old_programs.names.lost_in_libraries import (
     lost_names,
     lost_part,
 )
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.import_statements import (
     Import,
@@ -114,7 +115,7 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
     for node in module.nodes:
         for one in imports(node) if id(node) not in module.guarded else ():
             root = one.full.partition(".")[0]
-            is_own = any(f"{n}.".startswith(f"{root}.") for n in own)
+            is_own = any(is_below(n, root) for n in own)
             if not root or is_own or root in _OTHERS or one.bound == "*":
                 continue
             yield one

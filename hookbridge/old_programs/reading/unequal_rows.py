@@ -6,6 +6,8 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from hookbridge.old_programs.names.syntax import last_name
+
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
 _Functions = ast.FunctionDef | ast.AsyncFunctionDef
@@ -85,7 +87,7 @@ class Rows:
     def parameters(self) -> Iterator[Parameter]:
         """Yields the parameters that get such lists in this module."""
         for call in self._calls:
-            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            name = last_name(call.func)
             for place, argument in enumerate(call.args):
                 if name and self.may_differ(argument):
                     yield name, place
@@ -113,7 +115,7 @@ class Rows:
             generators = row.generators
             return any(g.ifs or not _is_range(g.iter) for g in generators)
         if isinstance(row, ast.Call):
-            name = getattr(row.func, "attr", getattr(row.func, "id", ""))
+            name = last_name(row.func)
             return name in _VARYING
         if not isinstance(row, ast.Name):
             return False

@@ -15,10 +15,11 @@ from hookbridge.old_programs.names.renamed_arguments import (
     name_today,
     surplus,
 )
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.names.target import Target, table
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
-from hookbridge.old_programs.scanning import guests, tpu_names
+from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
 # Function -> the code of a finding at its call, and the way out.
@@ -122,7 +123,7 @@ def _may_be_function(node: ast.expr) -> bool:
     """Whether the argument of `tf.device` may be a function and not a name."""
     function = node.func if isinstance(node, ast.Call) else node
     ends = ("setter", "_fn", "chooser")
-    return isinstance(node, ast.Lambda) or guests.last_name(function).endswith(ends)
+    return isinstance(node, ast.Lambda) or last_name(function).endswith(ends)
 
 
 def readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ Nothing is run and TensorFlow is not imported: the files are parsed.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hookbridge.ground import compat, extras
+from hookbridge.ground import extras
 from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages, started
@@ -27,7 +28,8 @@ from hookbridge.old_programs.reading.lost_imports import (
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.scanning.child_programs import child_programs
-from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.old_programs.scanning.findings import Finding, finding_at, num_places
+from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
 
@@ -50,7 +52,7 @@ class Diagnosis:
     @property
     def left(self) -> int:
         """Number of places and files that are left to a person."""
-        return sum(bool(one.person) for one in self.found) + len(self.unread)
+        return num_places(one for one in self.found if one.person) + len(self.unread)
 
 
 def diagnose(
@@ -76,16 +78,24 @@ def diagnose(
     findings += _library_losses(programs)
     for one in programs.modules:
         findings += child_programs(one, programs)
+    findings = list(by_removed_module(findings, names))
+    findings = [dataclasses.replace(one, file=shown(one.file)) for one in findings]
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
     return Diagnosis(
         target,
         len(programs.modules),
         tuple(findings),
-        tuple(unread),
+        tuple(Unread(shown(one.file), one.reason) for one in unread),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
         *_command(programs, module),
     )
+
+
+def shown(path: str) -> str:
+    """A path as a reader sees it: relative, if it is below the working directory."""
+    whole, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
+    return whole.removeprefix(here) if path else path
 
 
 def _command(programs: Programs, module: str) -> tuple[str, str]:
@@ -106,13 +116,6 @@ def _missing(programs: Programs) -> Iterator[str]:
             meaning = place.of_main
             for why, modules in packages.missing(meaning, meaning.keras2):
                 yield f"the program ({why}) needs {extras.absent(modules)}"
-    backend = compat.other_backend()
-    if backend:
-        yield (
-            f"KERAS_BACKEND is {backend!r}, and hooks need a Keras that computes with "
-            "TensorFlow. Set KERAS_BACKEND=tensorflow for hooks in `fit`; callbacks "
-            "and sessions run as they are."
-        )
 
 
 def _absent(programs: Programs) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -133,6 +134,21 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
         return {**asdict(self), "verdicts": self.verdicts}
+
+
+def num_places(findings: Iterable[Finding]) -> int:
+    """The number of places of some findings.
+
+    A place is a line, and a removed module, wherever its file uses it.
+    """
+    return len(
+        {
+            (f.file, f.details["module"])
+            if "module" in f.details
+            else (f.file, f.cell, f.line)
+            for f in findings
+        }
+    )
 
 
 def sort_key(finding: Finding) -> tuple[int, str, int, int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.lifecycle.overrides import FRAMEWORKS
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
@@ -145,10 +146,3 @@ def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
     if isinstance(node, ast.Call):
         return module.names.through_program(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names
-
-
-def last_name(node: ast.AST) -> str:
-    """The last part of a name; empty for other expressions."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

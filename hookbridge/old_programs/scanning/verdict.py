@@ -11,7 +11,7 @@ from dataclasses import asdict
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
-from hookbridge.old_programs.scanning.findings import Finding
+from hookbridge.old_programs.scanning.findings import Finding, num_places
 
 COLUMNS = 100
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
@@ -21,11 +21,14 @@ def as_json(diagnosis: Diagnosis) -> str:
     """The diagnosis as JSON, indented."""
     findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnosis.found]
     rest = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
+    rest["troubles"] = list(_troubles())
     return json.dumps(rest, indent=2)
 
 
 def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
-    """The verdict, then what is left to a person, in 100 columns.
+    """What is to be installed, the verdict, and what is left to a person.
+
+    The lines have at most 100 columns.
 
     Args:
       diagnosis: what was found.
@@ -33,21 +36,36 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     """
     files = _counted(diagnosis.files, "file")
     read = f"({files} read; {said(diagnosis.target)})"
-    lines = textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
-    for trouble in _troubles(diagnosis):
+    lines: list[str] = []
+    for lack in (*_absent(diagnosis), *diagnosis.missing):
+        # A command stays whole.
+        lines += textwrap.wrap(f"First: {lack}", COLUMNS, break_on_hyphens=False)
+    lines += textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
+    for trouble in _troubles():
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
     for unread in diagnosis.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     lines += _listed(one for one in diagnosis.found if one.person or details)
-    mended = sum(not one.person for one in diagnosis.found)
+    mended = num_places(one for one in diagnosis.found if not one.person)
     if mended and not details:
-        lines.append(f"`--details` lists {_counted(mended, 'place')} more.")
+        lines.append(f"`--details` lists {_counted(mended, 'more place')}.")
     return "\n".join(lines)
 
 
-def _troubles(diagnosis: Diagnosis) -> Iterator[str]:
-    """What this machine lacks, each with the way out."""
+def _troubles() -> Iterator[str]:
+    """What on this machine may stop a program, each with the way out."""
     yield from compat.known_troubles(compat.installed_versions())
+    backend = compat.other_backend()
+    if backend:
+        yield (
+            f"KERAS_BACKEND is {backend!r}, and hooks need a Keras that computes with "
+            "TensorFlow. Set KERAS_BACKEND=tensorflow for hooks in `fit`; callbacks "
+            "and sessions run as they are."
+        )
+
+
+def _absent(diagnosis: Diagnosis) -> Iterator[str]:
+    """The modules that the program imports and this machine lacks."""
     for name in diagnosis.absent:
         what = f"the program imports {name}, which is not installed."
         if "." in name:
@@ -63,28 +81,28 @@ def _troubles(diagnosis: Diagnosis) -> Iterator[str]:
                 "give `doctor -m` the name of the main module."
             )
         yield what
-    yield from diagnosis.missing
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
     """Whether there is work for a person, as one sentence."""
+    has_first = bool(diagnosis.absent or diagnosis.missing)
     if diagnosis.left:
-        is_one = diagnosis.left == 1
-        need = "needs" if is_one else "need"
-        return f"{_counted(diagnosis.left, 'place')} {need} manual work."
-    names = " and ".join(diagnosis.absent)
-    once = f", once {names} can be imported" if names else ""
+        need = "needs" if diagnosis.left == 1 else "need"
+        places = _counted(diagnosis.left, "place")
+        return f"{'Then ' * has_first}{places} {need} manual work."
+    nothing = "Then nothing" if has_first else "Nothing"
     if not diagnosis.found:
-        return f"Nothing is missing{once}."
+        return f"{nothing} is missing."
     # What `run` does and no rule can write, such as `scipy.misc.imread`.
-    by_run = sum(one.verdict == "manual" for one in diagnosis.found)
-    changes = f"changes {_counted(len(diagnosis.found) - by_run, 'place')}"
+    by_run = [one for one in diagnosis.found if one.verdict == "manual"]
+    written = num_places(one for one in diagnosis.found if one.verdict != "manual")
+    changes = f"changes {_counted(written, 'place')}"
     if by_run:
-        changes += f" and leaves {_counted(by_run, 'place')} to you, with a comment"
+        number = _counted(num_places(by_run), "more place")
+        changes += f" and comments {number}, where only `run` knows what to do"
     where = f", given in {diagnosis.folder}," if diagnosis.folder else ""
     return (
-        f"Nothing needs manual work{once}: `{diagnosis.command}`{where} runs it as it "
-        "is. "
+        f"{nothing} needs manual work: `{diagnosis.command}`{where} runs it as it is. "
         f"`hookbridge migrate rewrite` {changes}."
     )
 

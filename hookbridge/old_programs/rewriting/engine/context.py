@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge.old_programs.names import old_keras
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
@@ -140,7 +141,7 @@ class Context:
             return None
         name = self.name(node)
         if name is None or any(
-            f"{name}.".startswith(f"{own}.") for own in self.place.meaning.written
+            is_below(name, own) for own in self.place.meaning.written
         ):
             return None
         outcome = self.resolve(name)

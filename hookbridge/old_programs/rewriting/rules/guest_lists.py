@@ -6,6 +6,7 @@ import ast
 import functools
 from collections import Counter
 
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import comment
@@ -14,7 +15,6 @@ from hookbridge.old_programs.scanning.findings import CODES
 from hookbridge.old_programs.scanning.guests import (
     HOOK_ARGUMENTS,
     KERAS_LOOPS,
-    last_name,
 )
 
 NAME = "guest-lists"

@@ -1,0 +1,51 @@
+"""Removed modules: what a file uses of one is one place, and not one for each name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from hookbridge.old_programs.names.resolution import resolve
+from hookbridge.old_programs.names.target import Target
+from hookbridge.old_programs.scanning.findings import Finding
+
+_GONE = "GONE"
+
+
+def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[Finding]:
+    """The findings, where the names of a removed module are findings of the module.
+
+    A single name of a module keeps its name, which says more.
+
+    Args:
+      findings: those of all files.
+      target: the TensorFlow that lacks the names.
+    """
+    found = list(findings)
+    modules = [_removed_module(one, target) for one in found]
+    names: dict[tuple[str, str], set[str]] = {}
+    for finding, module in zip(found, modules, strict=True):
+        names.setdefault((finding.file, module), set()).add(finding.name)
+    for finding, module in zip(found, modules, strict=True):
+        if not module or len(names[finding.file, module]) == 1:
+            yield finding
+            continue
+        removed = resolve(module, target)
+        way_out = finding.way_out if removed is None else removed.way_out
+        details = {**finding.details, "module": module}
+        yield dataclasses.replace(
+            finding, name=module, way_out=way_out, details=details
+        )
+
+
+def _removed_module(finding: Finding, target: Target) -> str:
+    """The outermost removed module of a name that is left to a person, or nothing."""
+    if finding.code != _GONE or not finding.person:
+        return ""
+    parts = finding.name.split(".")
+    for end in range(3, len(parts) + 1):
+        module = ".".join(parts[:end])
+        outcome = resolve(module, target)
+        if outcome is not None and outcome.code == _GONE:
+            return module
+    return ""

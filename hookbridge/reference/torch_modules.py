@@ -1,0 +1,117 @@
+"""PyTorch's modules as arrays of TensorFlow's layout, without importing PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Names of a module's own tensors in TensorFlow.
+_NAMES = {
+    "running_mean": "moving_mean",
+    "running_var": "moving_variance",
+}
+_NORMALIZATIONS = {"weight": "gamma", "bias": "beta"}
+_SKIPPED = ("num_batches_tracked",)
+
+
+class _Tensor(NamedTuple):
+    """A tensor of a module: its name in TensorFlow, and the order of its axes there."""
+
+    name: str
+    tensor: Any
+    axes: tuple[int, ...]
+
+
+def is_module(value: Any) -> bool:
+    """Whether it is a `torch.nn.Module`."""
+    return hasattr(value, "named_modules") and hasattr(value, "named_parameters")
+
+
+def arrays_of(module: Any) -> dict[str, Any]:
+    """The weights and moving averages of a module: `{name: array}`.
+
+    A kernel has the output last, as in TensorFlow. The names are those of modules with
+    slashes, and `kernel`, `gamma`, `beta`, `moving_mean`, `moving_variance`.
+    """
+    return {each.name: _array(each, each.tensor) for each in _tensors(module)}
+
+
+def assign(module: Any, arrays: Mapping[str, Any]) -> None:
+    """Gives a module the values of arrays that have the names of `arrays_of`."""
+    for each in _tensors(module):
+        if each.name in arrays:
+            back = np.argsort(each.axes) if each.axes else each.axes
+            value = np.ascontiguousarray(np.transpose(arrays[each.name], back))
+            data = each.tensor.data
+            data.copy_(data.new_tensor(value))
+
+
+class Gradients:
+    """The gradients of a module as `backward` makes them, before they are clipped."""
+
+    def __init__(self, module: Any) -> None:
+        self._found: dict[str, Any] = {}
+        self._hooks: list[Any] = [
+            each.tensor.register_post_accumulate_grad_hook(self._noting(each))
+            for each in _tensors(module)
+            if getattr(each.tensor, "requires_grad", False)
+        ]
+
+    def _noting(self, each: _Tensor) -> Callable[[Any], None]:
+        def note(tensor: Any) -> None:
+            # What a clipping changes in place is not this array.
+            self._found[each.name] = _array(each, tensor.grad).copy()
+
+        return note
+
+    def end(self) -> dict[str, Any]:
+        """Removes what listens, and returns `{name: array}`."""
+        for hook in self._hooks:
+            hook.remove()
+        return self._found
+
+
+def _array(each: _Tensor, tensor: Any) -> Any:
+    value = tensor.detach().to("cpu")
+    if str(value.dtype) == "torch.bfloat16":  # NumPy has none
+        value = value.float()
+    return np.array(np.transpose(value.numpy(), each.axes))
+
+
+def _tensors(module: Any) -> Iterator[_Tensor]:
+    """All tensors of a module and those in it, each once."""
+    seen: set[int] = set()
+    for path, part in module.named_modules():
+        own = [
+            *part.named_parameters(recurse=False),
+            *part.named_buffers(recurse=False),
+        ]
+        for name, tensor in own:
+            if name not in _SKIPPED and id(tensor) not in seen:
+                seen.add(id(tensor))
+                named = _name(part, name)
+                full = "/".join([*path.split("."), named] if path else [named])
+                yield _Tensor(full, tensor, _axes(part, name, tensor.ndim))
+
+
+def _name(module: Any, name: str) -> str:
+    """The name in TensorFlow."""
+    if hasattr(module, "eps"):  # a normalization
+        return _NORMALIZATIONS.get(name, _NAMES.get(name, name))
+    kinds = [c.__name__ for c in type(module).__mro__]
+    if name == "weight":
+        return "embeddings" if "Embedding" in kinds else "kernel"
+    return name
+
+
+def _axes(module: Any, name: str, rank: int) -> tuple[int, ...]:
+    """The order of axes that TensorFlow has."""
+    plain = tuple(range(rank))
+    kinds = [c.__name__ for c in type(module).__mro__]
+    if rank < 2 or "Embedding" in kinds or not name.startswith("weight"):
+        return plain
+    # [out, in, ...] of PyTorch becomes [..., in, out]; transposed convolutions have
+    # [in, out, ...] and become [..., out, in]. So all are turned in one way.
+    return (*plain[2:], 1, 0)
