@@ -71,7 +71,7 @@ BENCHMARKS: dict[str, tuple[Sequence[str], dict[str, Sequence[str]]]] = {
     [
         "hook_fetches",  # in both loops
         *(
-            pytest.param(name, marks=pytest.mark.one_tensorflow)
+            pytest.param(name, marks=pytest.mark.exhaustive)
             for name in BENCHMARKS
             if name != "hook_fetches"
         ),
@@ -92,7 +92,7 @@ def test_a_benchmark_runs(name: str, tmp_path: Path, fork_server: ForkServer) ->
                 assert 0 < result["low"] <= result["microsecs"] <= result["high"]
 
 
-@pytest.mark.one_tensorflow
+@pytest.mark.exhaustive
 def test_tower_speedup_runs(fork_server: ForkServer) -> None:
     flags = ("--width=8", "--batch_size=4", "--steps=2")
     done = fork_server.run("-m", "benchmarks.tower_speedup", *flags)

@@ -22,37 +22,6 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 REFERENCE = {p.name: p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md")}
 EVERY_ERROR = DOCS.parent / "examples" / "every_error.py"
 MODULES = ("loops", "callbacks", "data", "testing", "estimator", "old_programs")
-# Public name -> those of its arguments that we call, or whose methods we call; empty if
-# the whole docstring is about such calls.
-EXTENSION_POINTS: dict[str, tuple[str, ...]] = {
-    "hookbridge.CallbackToHook": (),
-    "hookbridge.HookToCallback": (),
-    "hookbridge.as_callbacks": (),
-    "hookbridge.as_hooks": (),
-    "hookbridge.callbacks.EarlyStopper": ("stop_fn",),
-    "hookbridge.callbacks.LearningRateScheduler": ("schedule",),
-    "hookbridge.callbacks.ModelUploader": (),
-    "hookbridge.callbacks.PredictionOutputsProcessor": ("process_fn",),
-    "hookbridge.callbacks.Progress": ("clock",),
-    "hookbridge.callbacks.SavedModelExporter": ("model_fn", "serving_input_fn"),
-    "hookbridge.callbacks.SummaryWriter": ("summaries_fn",),
-    "hookbridge.checkpoints.BackgroundSaverHook": ("listeners",),
-    "hookbridge.checkpoints.restore": ("names",),
-    "hookbridge.data.Pipeline": ("extractor",),
-    "hookbridge.estimator.model_to_estimator": ("callbacks",),
-    "hookbridge.in_begin": ("make",),
-    "hookbridge.loops.CallableSessionHook": (),
-    "hookbridge.loops.GroupStopHook": (),
-    "hookbridge.loops.OwnLoop": (),
-    "hookbridge.loops.parameter_server_strategy": ("variable_partitioner",),
-    "hookbridge.old_programs.RewriteRule": ("apply", "before_scan", "prepare"),
-    "hookbridge.replicate_model_fn": ("model_fn",),
-    "hookbridge.testing.EventLog": ("clock",),
-    "hookbridge.testing.RecordingCallback": (),
-    "hookbridge.testing.RecordingHook": (),
-    "hookbridge.Validation": (),
-    "hookbridge.ValidationReport": (),
-}
 # Errors that no example can show: they need another installation or program.
 NOT_IN_ONE_PROCESS = {
     "GoneNameError",
@@ -146,37 +115,6 @@ def names_used(program: ast.Module) -> Iterator[str]:
                 yield f"{imported[first]}.{rest}".rstrip(".")
         elif isinstance(node, ast.Constant) and "\nimport " in str(node.value):
             yield from names_used(ast.parse(str(node.value)))
-
-
-@pytest.mark.parametrize("name", sorted(EXTENSION_POINTS))
-def test_an_extension_point_tells_its_thread_and_how_often(name: str) -> None:
-    text = docstring(value_of(name))
-    for argument in EXTENSION_POINTS[name]:
-        found = re.search(rf"^( *){argument}: .*(\n\1 +.*)*", text, re.M)
-        assert found is not None, f"{name}: {argument}"
-        assert re.search(r"\bonce\b", found[0]), f"{name}: {argument}: how often"
-        assert re.search(r"\bthreads?\b", found[0]), f"{name}: {argument}: thread"
-    if not EXTENSION_POINTS[name]:
-        assert re.search(r"\b(once|each)\b", text), f"{name}: how often"
-        assert re.search(r"\bthread\b", text), f"{name}: on which thread"
-
-
-def test_no_extension_point_is_forgotten() -> None:
-    hook = tf.compat.v1.train.SessionRunHook
-    found = set()
-    for name in DOCUMENTED:
-        value = value_of(name)
-        if inspect.isclass(value):
-            if issubclass(value, hook) or hasattr(value, "on_train_begin"):
-                found.add(name)
-            if getattr(value, "_is_protocol", False):
-                found.add(name)
-        if callable(value) and not isinstance(value, (tuple, list)):
-            given = inspect.signature(value).parameters.values()
-            types = " ".join(str(each.annotation) for each in given)
-            if re.search("Callable", types):
-                found.add(name)
-    assert found <= set(EXTENSION_POINTS)
 
 
 def arguments_of(name: str) -> Iterator[tuple[str, str, list[str]]]:

@@ -46,6 +46,7 @@ class FitSaves:
 
     Args:
       folder: where the hook writes its checkpoints, as an absolute path.
+      run_number: that of the run; several hooks may save in one folder.
       graph: the graph of the run.
       guests: the callbacks with a state; without any, there are only checkpoints.
       backups: the backups of the callbacks.
@@ -55,6 +56,7 @@ class FitSaves:
     def __init__(
         self,
         folder: str,
+        run_number: int,
         graph: GraphPart,
         *,
         guests: Sequence[Any],
@@ -62,6 +64,7 @@ class FitSaves:
         loop: Callable[[int], dict[str, Any]],
     ) -> None:
         _NEWEST[folder] = self
+        self._run_number = run_number
         self._folder = folder
         self._graph: GraphPart | None = graph  # None after the end
         self.guests = guests
@@ -77,7 +80,8 @@ class FitSaves:
     @property
     def is_newest(self) -> bool:
         """Whether no later `fit` saves in its folder."""
-        return _NEWEST.get(self._folder) is self
+        newest = _NEWEST.get(self._folder)
+        return newest is not None and newest._run_number == self._run_number
 
     @property
     def has_checkpoint(self) -> bool:

@@ -96,6 +96,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         items = [unwrapped(each) for each in everyone.callbacks]
         self._saves = FitSaves(
             self._folder,
+            run.number,
             run.host.graph_part,
             guests=[item for item in items if _GUESTS.get(item)],
             backups=self._backups,

@@ -6,6 +6,7 @@ which failure, how fetches, feeds and options are merged, and how to recover.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -29,11 +30,14 @@ from hookbridge.adapters.hooked_loop.monitored import (
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
+_numbers = itertools.count()
+
 
 class HookedRun:
     """The state of one run; nothing of it outlives the run."""
 
     def __init__(self, model: KerasModel, make_host: MakeHost) -> None:
+        self.number: int = next(_numbers)
         self.model = model
         # "train", "test" or "predict"; None before the native loop begins.
         self.mode: str | None = None

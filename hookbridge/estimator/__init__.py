@@ -15,7 +15,7 @@ package's private modules.
 
 Reading order: `needs` and `revive` (how the package comes to life), `stand_ins`,
 `facade`, `places`, `private` and `view` (under which names); `keras_models`, `exports`,
-`estimator_training`.
+`feeding_threads`, `estimator_training`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.estimator import needs, stand_ins, view
+from hookbridge.estimator import feeding_threads, needs, stand_ins, view
 from hookbridge.ground import compat, extras
 
 PACKAGE = "tensorflow_estimator"
@@ -66,14 +66,16 @@ def namespaces() -> Namespaces:
     import tensorflow as tf
 
     if compat.tf_version() <= LAST_WITH_ESTIMATOR:
-        return Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
+        own = Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
+        feeding_threads.end_before_the_process()
+        return own
     _check_not_imported()
     _check_installed()
     needs.check()
     if not any(finder is PackageFinder for finder in sys.meta_path):
         sys.meta_path.insert(0, PackageFinder)
     try:
-        return Namespaces(
+        revived = Namespaces(
             *(
                 importlib.import_module(
                     f"{PACKAGE}.python.estimator.api._{v}.estimator"
@@ -81,6 +83,8 @@ def namespaces() -> Namespaces:
                 for v in ("v1", "v2")
             )
         )
+        feeding_threads.end_before_the_process()
+        return revived
     except compat.PrivateNameMovedError:
         _forget()
         raise

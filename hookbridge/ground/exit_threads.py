@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import queue
 import threading
 import time
@@ -15,8 +16,8 @@ _MOST = 32
 # How long the end of the process waits for the threads of `start_awaited`, together.
 AWAITED_SECS = 5.0
 
-# Each of these threads, with the event that ends it.
-_awaited: weakref.WeakKeyDictionary[threading.Thread, threading.Event] = (
+# Each of these threads, with what asks it to end.
+_awaited: weakref.WeakKeyDictionary[threading.Thread, Callable[[], object]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -31,18 +32,32 @@ def start_awaited(
     exception not rethrown`, exit code 134 (docs/decisions/0006). A thread that a lost
     server keeps for longer than `AWAITED_SECS` is left behind.
     """
-    if not _awaited:
-        atexit.register(_wait)
     thread = threading.Thread(target=function, args=args, daemon=True)
-    _awaited[thread] = over
+    await_at_end(thread, over.set)
     thread.start()
+
+
+def await_at_end(thread: threading.Thread, ask: Callable[[], object]) -> None:
+    """Makes the process's end wait for a thread of others, as for an awaited one.
+
+    Args:
+      thread: A daemon thread that calls TensorFlow.
+      ask: Asks the thread to end; the process's end calls it first.
+    """
+    _wait_at_end()
+    _awaited[thread] = ask
+
+
+@functools.cache
+def _wait_at_end() -> None:
+    atexit.register(_wait)
 
 
 def _wait() -> None:
     deadline = time.monotonic() + AWAITED_SECS
-    awaited = list(_awaited.items())
-    for _, over in awaited:
-        over.set()
+    awaited = [(thread, ask) for thread, ask in _awaited.items() if thread.is_alive()]
+    for _, ask in awaited:
+        ask()
     for thread, _ in awaited:
         thread.join(max(0.0, deadline - time.monotonic()))
 

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from one_line import one_line_of_error
 
 from hookbridge.cli import main
 from hookbridge.ground.tf_config import ClusterConfig
@@ -283,6 +284,4 @@ def test_bad_files_and_flags(
         with subtests.test(str(text)):
             Path("config.yaml").write_text(text)
             assert main(["cluster", *flags.split(), "--", "python"]) == 2
-            err = capsys.readouterr().err
-            assert err.count("\n") == 1
-            assert message in err
+            assert message in one_line_of_error(capsys)

@@ -31,6 +31,7 @@ GUESTS = {
     "ActivityHook": "hook",
 }
 STEPS_PER_EPOCH = 45
+EPOCHS = 5
 HERE = "this process"
 
 
@@ -41,16 +42,15 @@ def demo(
 
 
 @pytest.fixture(scope="module")
-def default_run(
-    fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
-) -> Any:
-    """The demo with its default settings: exit code, stdout, stderr, directory."""
+def short_run(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A demo of a few epochs: its result, standard error and directory."""
     directory = tmp_path_factory.mktemp("demo") / "new"
     browser = directory.with_name("browser")
     browser.write_text(f'#!/bin/sh\necho "$1" > "{browser}.opened"\n')
     browser.chmod(0o755)
-    flags = ("--format=json", "--open", f"--model_dir={directory}")
-    done = demo(fork_server, *flags, BROWSER=str(browser))
+    flags = ("--format=json", "--open", f"--epochs={EPOCHS}")
+    folder = f"--model_dir={directory}"
+    done = demo(fork_server, *flags, folder, BROWSER=str(browser))
     assert done.returncode == 0, done.stderr + done.stdout
     opened = browser.with_name("browser.opened").read_text().strip()
     assert opened == (directory / "report.html").as_uri()
@@ -63,12 +63,27 @@ def _history(directory: Path) -> list[dict[str, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.one_tensorflow
-def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
-    result, progress, directory = default_run
-    loops = result["loops"]
+@pytest.mark.exhaustive
+def test_the_default_demo_stops_at_the_same_step_in_both_loops(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
+    flags = ("--format=json", "--no-progress", f"--model_dir={tmp_path / 'new'}")
+    done = demo(fork_server, *flags)
+    assert done.returncode == 0, done.stderr + done.stdout
+    loops = json.loads(done.stdout)["loops"]
     steps = loops["session"]["global_step"]
     assert steps == loops["fit"]["global_step"] < 30 * STEPS_PER_EPOCH
+    for loop in loops.values():
+        assert loop["accuracy"] >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.both_tensorflows
+def test_both_loops_learn_the_same(short_run: Any) -> None:
+    result, progress, directory = short_run
+    loops = result["loops"]
+    steps = loops["session"]["global_step"]
+    assert steps == loops["fit"]["global_step"] == EPOCHS * STEPS_PER_EPOCH
     # Same data, weights and guests: the same run, up to rounding.
     ours, theirs = (_history(directory / loop) for loop in LOOPS)
     assert len(ours) == len(theirs) == steps / STEPS_PER_EPOCH
@@ -76,18 +91,18 @@ def test_both_loops_learn_and_stop_at_the_same_step(default_run: Any) -> None:
         for key in ("loss", "accuracy", "val_loss", "val_accuracy"):
             assert one[key] == pytest.approx(two[key], rel=0.02, abs=0.01), key
     for loop in loops.values():
-        assert loop["accuracy"] >= 0.95
+        assert loop["accuracy"] >= 0.85
     assert "LoggingTensorHook: " in progress
     assert progress.count("epoch   1  ") == 2
     # The progress line of each loop, which `--no_progress` turns off.
-    assert progress.count(f"epoch 1/30  step 1/{30 * STEPS_PER_EPOCH}  ") == 2
+    assert progress.count(f"epoch 1/{EPOCHS}  step 1/{EPOCHS * STEPS_PER_EPOCH}  ") == 2
     assert "units of the hidden layer were never active" in progress
 
 
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
-def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
-    result, _, directory = default_run
+def test_the_report_counts_every_event_in_both_loops(short_run: Any) -> None:
+    result, _, directory = short_run
     assert result["ok"] is True
     # A candidate is 2.22.0rc0 to pip, and 2.22.0-rc0 to itself.
     assert result["versions"]["tensorflow"] == tf.__version__.replace("-rc", "rc")
@@ -111,9 +126,9 @@ def test_the_report_counts_every_event_in_both_loops(default_run: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
-def test_a_guest_that_misses_an_event_is_named(default_run: Any) -> None:
-    _, _, directory = default_run
-    settings = DemoSettings(num_trainers=0, model_dir=str(directory))
+def test_a_guest_that_misses_an_event_is_named(short_run: Any) -> None:
+    _, _, directory = short_run
+    settings = DemoSettings(num_trainers=0, epochs=EPOCHS, model_dir=str(directory))
     runs = [
         Run(loop, TITLES[loop][0], directory / loop, accounts(directory / loop))
         for loop in LOOPS

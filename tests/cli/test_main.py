@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from one_line import one_line_of_error
 
 import hookbridge as hb
 from hookbridge.cli import COMMANDS, command, main
@@ -87,11 +88,7 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     for words, message in BAD.items():
         with subtests.test(str(words)):
             assert main(words.split()) == 2, words
-            out, err = capsys.readouterr()
-            assert out == ""
-            assert err.startswith("hookbridge: ")
-            assert err.count("\n") == 1 and err.endswith("\n")
-            assert message in err
+            assert message in one_line_of_error(capsys)
             # Refused before anything is written.
             assert {p.name for p in tmp_path.iterdir()} - {
                 "__pycache__"
@@ -110,8 +107,7 @@ def test_a_bad_directory_gets_one_line_and_is_left_alone(
     ):
         with subtests.test(str(place)):
             assert main(["demo", f"--model_dir={place}"]) == 2
-            err = capsys.readouterr().err
-            assert message in err and err.count("\n") == 1
+            assert message in one_line_of_error(capsys)
     assert thesis.read_text() == "years of work"
 
 

@@ -11,6 +11,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+# What a program is told for which the launcher has the wrong Keras.
+OTHER_WORLD = "The fixture `bare_launcher` is for all worlds"
 # They know each other by import, so all come back together.
 PACKAGES = ("tensorflow", "tf_keras", "keras", "tensorflow_estimator")
 
@@ -61,7 +63,7 @@ class _Aside(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if "tf_keras" in self._specs and flag != "1":
             raise RuntimeError(
                 f"Received {LEGACY_KERAS}={flag}; expected 1, for which this process "
-                "is prepared. The fixture `bare_launcher` is for all worlds."
+                f"is prepared. {OTHER_WORLD}."
             )
         sys.meta_path.remove(self)
         sys.modules.update(self._modules)

@@ -46,6 +46,17 @@ if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
     GONE["private_name"] = (
         "from tensorflow.python.ops import no_such_ops\nno_such_ops.add(1, 2)\n"
     )
+# Each long program takes one way in `make test`, and the tagger none: what it needs of
+# tf.contrib is compared in tests/run/test_contrib.py.
+LONG = {
+    ("run", "tagger"),
+    ("rewrite", "tagger"),
+    ("run", "experiment"),
+    ("rewrite", "iris"),
+    ("run", "mnist_towers"),
+    ("rewrite", "queue_fed"),
+    ("run", "keras_estimator"),
+}
 CASES = [(way, name) for way in ("run", "rewrite") for name in (*PROGRAMS, *GONE)]
 # The program is one of TensorFlow 2 already, which its rewrite leaves as it is.
 CASES.remove(("rewrite", "ps_fit"))
@@ -160,7 +171,13 @@ def runs(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "name"), CASES)
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        pytest.param(*case, marks=[pytest.mark.exhaustive] * (case in LONG))
+        for case in CASES
+    ],
+)
 def test_a_program_ends_exactly_if_nothing_is_left(
     way: str, name: str, runs: dict[tuple[str, str], Future[Ran]]
 ) -> None:

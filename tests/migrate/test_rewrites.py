@@ -65,11 +65,7 @@ def test_the_rule_does_this_and_nothing_else(case: Case) -> None:
     assert not second.edits
 
 
-def test_each_rule_has_cases_and_more_that_it_leaves_than_it_changes() -> None:
-    for rule in migrate.REWRITES:
-        own = [case for case in cases() if case.rule == rule.name]
-        changed = sum(map(is_changed, own))
-        assert 0 < changed < len(own) - changed, rule.name
+def test_each_rule_has_cases() -> None:
     assert {c.rule for c in cases()} == {ALL, *(rule.name for rule in migrate.REWRITES)}
 
 

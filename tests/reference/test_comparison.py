@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ported_models as ported
+import ported_models
 import pytest
+from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge import errors
@@ -23,54 +24,57 @@ from hookbridge.reference.comparison import compare
 def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The reference runs, recorded once."""
     found = {}
-    for name in ported.SETTINGS:
+    for name in ported_models.SETTINGS:
         found[name] = tmp_path_factory.mktemp("reference") / "run"
-        ported.train_in_session(name, found[name])
+        ported_models.train_in_session(name, found[name])
     return found
 
 
-@pytest.mark.parametrize("name", ported.SETTINGS)
+@pytest.mark.parametrize("name", ported_models.SETTINGS)
 def test_right_port_to_numpy(
     name: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
-    ported.train_in_numpy(name, references[name], tmp_path / "port")
+    ported_models.train_in_numpy(name, references[name], tmp_path / "port")
     result = compare(references[name], tmp_path / "port")
     assert result.is_same, str(result)
 
 
+@one_keras
 @pytest.mark.parametrize("name", ["mlp", "cnn", "lstm"])
 def test_right_port_to_keras(
     keras: Any, name: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
-    ported.train_in_keras(keras, name, references[name], tmp_path / "port")
+    ported_models.train_in_keras(keras, name, references[name], tmp_path / "port")
     result = compare(references[name], tmp_path / "port")
     assert result.is_same, str(result)
     assert all(layer.measures for layer in result.layers), str(result)
 
 
 def by_epoch(step: int) -> float:
-    return ported.decayed(step // 5 * 5)
+    return ported_models.decayed(step // 5 * 5)
 
 
 def other_order() -> list[Any]:
-    data = ported.batches("mlp")
+    data = ported_models.batches("mlp")
     return [*data[:2], data[3], data[2], *data[4:]]
 
 
 def shifted_labels() -> list[Any]:
-    return [{**b, "y": np.roll(b["y"], 1)} for b in ported.batches("mlp")]
+    return [{**b, "y": np.roll(b["y"], 1)} for b in ported_models.batches("mlp")]
 
 
 def transposed() -> Any:
-    first = ported.initial("mlp")
+    first = ported_models.initial("mlp")
     return {**first, "hidden/kernel": first["hidden/kernel"].T}
 
 
 def another_weight() -> Any:
-    first = ported.initial("lstm")
+    first = ported_models.initial("lstm")
     return {**first, "out/kernel": first["out/kernel"] * 1.001}
 
 
+# Causes that the ports to NumPy show too.
+EXHAUSTIVE = pytest.mark.exhaustive
 # A cause -> the model, the settings that make the fault, and what is found.
 FAULTS: dict[str, tuple[str, dict[str, Any], str, int, str]] = {
     "a sum for a mean": ("mlp", {"sums": True}, "forward", 1, "loss"),
@@ -113,7 +117,7 @@ def test_fault_is_found(
     """In the right layer, at the right step, and its cause is named first."""
     name, faults, layer, step, variable = FAULTS[cause]
     made = {k: v() if k in ("data", "weights") else v for k, v in faults.items()}
-    ported.train_in_numpy(name, references[name], tmp_path / "port", **made)
+    ported_models.train_in_numpy(name, references[name], tmp_path / "port", **made)
     result = compare(references[name], tmp_path / "port")
     text = str(result)
     assert result.first is not None, text
@@ -123,15 +127,16 @@ def test_fault_is_found(
     assert cause in first, text
 
 
+@one_keras
 @pytest.mark.parametrize(
     ("name", "faults", "layer"),
     [
         ("mlp", {"sums": True}, "forward"),
-        ("mlp", {"l2": 0.0}, "forward"),
-        ("mlp", {"dropout": 0.2}, "forward"),
+        pytest.param("mlp", {"l2": 0.0}, "forward", marks=EXHAUSTIVE),
+        pytest.param("mlp", {"dropout": 0.2}, "forward", marks=EXHAUSTIVE),
         ("mlp", {"epsilon": 1e-5}, "update"),
         ("cnn", {"momentum": 0.99}, "state"),
-        ("lstm", {"clip": "value"}, "update"),
+        pytest.param("lstm", {"clip": "value"}, "update", marks=EXHAUSTIVE),
     ],
 )
 def test_fault_in_keras_is_found(
@@ -142,7 +147,9 @@ def test_fault_in_keras_is_found(
     references: dict[str, Path],
     tmp_path: Path,
 ) -> None:
-    ported.train_in_keras(keras, name, references[name], tmp_path / "port", **faults)
+    ported_models.train_in_keras(
+        keras, name, references[name], tmp_path / "port", **faults
+    )
     result = compare(references[name], tmp_path / "port")
     assert result.first is not None, str(result)
     assert (result.layer, result.first.step) == (layer, 1), str(result)

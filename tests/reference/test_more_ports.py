@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge import errors
@@ -20,6 +21,7 @@ RANDOM = np.random.RandomState(5)
 X = RANDOM.randn(22, 4).astype("float32")
 Y = RANDOM.randint(0, 3, 22)
 WORDS = RANDOM.randint(0, 6, (22, 4)).astype("int32")
+DATA = X, np.eye(3, dtype="float32")[Y]
 SIZE = 8  # of a batch; the last one is short
 
 
@@ -29,7 +31,7 @@ def recorded(model: Any, folder: Path, *data: Any) -> Path:
     return folder
 
 
-def found(result: Comparison) -> tuple[str | None, int, str]:
+def first_difference(result: Comparison) -> tuple[str | None, int, str]:
     assert result.first is not None, str(result)
     return result.layer, result.first.step, result.first.name
 
@@ -93,7 +95,7 @@ def test_rows_and_a_short_last_batch(keras: Any, tmp_path: Path) -> None:
     if keras.__version__.startswith("2"):
         assert result.is_same, str(result)
         return
-    assert found(result) == ("update", 1, "embed/embeddings")
+    assert first_difference(result) == ("update", 1, "embed/embeddings")
     assert result.causes[0].text.startswith("rows that a batch has twice")
 
 
@@ -102,11 +104,12 @@ def test_a_setting_of_the_optimizer(keras: Any, tmp_path: Path) -> None:
     reference = words_in_session(tmp_path / "run", lambda: v1.train.AdamOptimizer(1e-8))
     adam = keras.optimizers.Adam(1e-8, beta_2=0.99)
     result = Words(keras, adam).trained(reference, tmp_path / "port")
-    assert found(result) == ("update", 1, "beta_2")
+    assert first_difference(result) == ("update", 1, "beta_2")
     told = "beta_2 is 0.999 in the reference and 0.99 in the port"
     assert result.causes[0].text == told
 
 
+@one_keras
 def test_a_frozen_layer(keras: Any, tmp_path: Path) -> None:
     reference = words_in_session(
         tmp_path / "run", lambda: v1.train.GradientDescentOptimizer(0.1)
@@ -116,7 +119,7 @@ def test_a_frozen_layer(keras: Any, tmp_path: Path) -> None:
     assert result.is_same, str(result)
     port = Words(keras, sgd(0.1), trainable=False)
     result = port.trained(reference, tmp_path / "frozen")
-    assert found(result) == ("update", 1, "embed/embeddings")
+    assert first_difference(result) == ("update", 1, "embed/embeddings")
     told = "`embed/embeddings` does not move in the port: frozen, or left out"
     assert result.causes[0].text == told
 
@@ -139,51 +142,70 @@ def classifier(keras: Any, **faults: Any) -> Any:
     return model
 
 
+@pytest.fixture(scope="module")
+def references() -> dict[str, Path]:
+    """The recordings of right classifiers, by their Keras."""
+    return {}
+
+
+@pytest.fixture
+def reference(
+    keras: Any, references: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The recording of a right classifier."""
+    name = keras.__name__
+    if name not in references:
+        folder = tmp_path_factory.mktemp("reference")
+        references[name] = recorded(classifier(keras), folder, *DATA, SIZE)
+    return references[name]
+
+
+@one_keras
+def test_the_same_training_again(keras: Any, reference: Path, tmp_path: Path) -> None:
+    again = recorded(classifier(keras), tmp_path / "again", *DATA, SIZE)
+    assert hb.compare(reference, again).is_same
+
+
+@one_keras
 @pytest.mark.parametrize(
     "faults", [{"activation": "selu"}, {"epsilon": 1e-1}, {"smoothing": 0.1}]
 )
 def test_faults_of_the_forward_pass(
-    keras: Any, faults: dict[str, Any], tmp_path: Path
+    keras: Any, faults: dict[str, Any], reference: Path, tmp_path: Path
 ) -> None:
     """Nothing tells their cause, and none is named."""
-    data = X, np.eye(3, dtype="float32")[Y]
-    reference = recorded(classifier(keras), tmp_path / "run", *data, SIZE)
-    again = recorded(classifier(keras), tmp_path / "again", *data, SIZE)
-    assert hb.compare(reference, again).is_same
-    port = recorded(classifier(keras, **faults), tmp_path / "port", *data, SIZE)
+    port = recorded(classifier(keras, **faults), tmp_path / "port", *DATA, SIZE)
     result = hb.compare(reference, port)
-    assert found(result) == ("forward", 1, "loss")
+    assert first_difference(result) == ("forward", 1, "loss")
     assert not result.causes, str(result)
 
 
-def test_a_layer_without_its_bias(keras: Any, tmp_path: Path) -> None:
-    data = X, np.eye(3, dtype="float32")[Y]
-    reference = recorded(classifier(keras), tmp_path / "run", *data, SIZE)
-    port = recorded(classifier(keras, bias=False), tmp_path / "port", *data, SIZE)
+@one_keras
+def test_a_layer_without_its_bias(keras: Any, reference: Path, tmp_path: Path) -> None:
+    port = recorded(classifier(keras, bias=False), tmp_path / "port", *DATA, SIZE)
     result = hb.compare(reference, port)
-    assert found(result) == ("forward", 2, "loss")
+    assert first_difference(result) == ("forward", 2, "loss")
     assert (
         result.causes[0].text == "out/bias: in the reference alone, a layer or a bias"
     )
 
 
-def test_a_dropped_batch(keras: Any, tmp_path: Path) -> None:
-    data = X, np.eye(3, dtype="float32")[Y]
-    reference = recorded(classifier(keras), tmp_path / "run", *data, SIZE)
-    whole = tf.data.Dataset.from_tensor_slices(data).batch(SIZE, drop_remainder=True)
+@one_keras
+def test_a_dropped_batch(keras: Any, reference: Path, tmp_path: Path) -> None:
+    whole = tf.data.Dataset.from_tensor_slices(DATA).batch(SIZE, drop_remainder=True)
     port = recorded(classifier(keras), tmp_path / "port", whole.repeat(2))
     result = hb.compare(reference, port)
-    assert found(result)[:2] == ("data", 3)
+    assert first_difference(result)[:2] == ("data", 3)
     assert "another shape: [6" in result.causes[0].text
 
 
+@one_keras
 def test_sample_weights(keras: Any, tmp_path: Path) -> None:
     """`dataset` gives them; a port without them is told so."""
     weights = RANDOM.rand(22).astype("float32")
-    data = X, np.eye(3, dtype="float32")[Y]
     reference = tmp_path / "run"
     classifier(keras).fit(
-        *data,
+        *DATA,
         SIZE,
         sample_weight=weights,
         shuffle=False,
@@ -196,7 +218,7 @@ def test_sample_weights(keras: Any, tmp_path: Path) -> None:
     assert hb.compare(reference, port).is_same
     port = recorded(classifier(keras), tmp_path / "without", replay.dataset())
     result = hb.compare(reference, port)
-    assert found(result) == ("forward", 1, "loss")
+    assert first_difference(result) == ("forward", 1, "loss")
     assert result.causes[0].text == "the port does not get `sample_weight`"
 
 
@@ -213,7 +235,7 @@ def test_weights_without_a_partner(tmp_path: Path) -> None:
     reference = linear(tmp_path / "run", {"layer/kernel": one})
     port = linear(tmp_path / "transposed", {"fc.weight": one.T})
     result = hb.compare(reference, port)
-    assert found(result) == ("initial weights", 1, "layer/kernel")
+    assert first_difference(result) == ("initial weights", 1, "layer/kernel")
     assert "comes transposed" in result.causes[0].text
     result = hb.compare(reference, linear(tmp_path / "port", {"fc.weight": other}))
     assert result.is_same
@@ -241,6 +263,7 @@ def test_a_recording_without_steps_is_refused(tmp_path: Path) -> None:
 ROWS = [[1, 2, 3], [4], [1, 1], [2, 3, 4, 0]]
 
 
+@one_keras
 @pytest.mark.parametrize("kind", ["ragged", "sparse"])
 def test_ragged_and_sparse_batches(keras: Any, kind: str, tmp_path: Path) -> None:
     """All of their parts are recorded, in `fit` and of a session's data set."""
@@ -290,9 +313,9 @@ def test_ragged_and_sparse_batches(keras: Any, kind: str, tmp_path: Path) -> Non
         guests = [hb.recorder(tmp_path / "session")]
         with v1.train.MonitoredTrainingSession(hooks=guests) as session:
             session.run(train_op)
-    held = Recording(tmp_path / "session").steps[0].arrays("batch").values()
-    assert [1, 2, 3, 4] in [each.tolist() for each in held]
-    assert len(held) == (3 if kind == "ragged" else 4)
+    arrays = Recording(tmp_path / "session").steps[0].arrays("batch").values()
+    assert [1, 2, 3, 4] in [array.tolist() for array in arrays]
+    assert len(arrays) == (3 if kind == "ragged" else 4)
 
 
 def rows_of(kind: str) -> Any:
@@ -300,7 +323,7 @@ def rows_of(kind: str) -> Any:
     return rows if kind == "ragged" else rows.to_sparse()
 
 
-def test_strings(keras: Any, tmp_path: Path) -> None:
+def test_strings(tmp_path: Path) -> None:
     """They are bytes in the recording, and are compared one by one."""
     texts = np.array([["a", "bc"], ["d", "a"]], object)
     folders = []
@@ -319,20 +342,21 @@ def test_strings(keras: Any, tmp_path: Path) -> None:
                 session.run(train_op, {x: texts})
     assert next(hb.replay(folders[0]).batches)["x"].tolist()[0] == [b"a", b"bc"]
     assert hb.compare(*folders[:2]).is_same
-    assert found(hb.compare(folders[0], folders[2])) == ("data", 1, "x")
+    assert first_difference(hb.compare(folders[0], folders[2])) == ("data", 1, "x")
 
 
-def test_settings_behind_a_scaled_loss(keras: Any, tmp_path: Path) -> None:
+@one_keras
+def test_settings_behind_a_scaled_loss(
+    keras: Any, reference: Path, tmp_path: Path
+) -> None:
     """Mixed precision: the loss, the gradients and the settings are not scaled."""
     keras.mixed_precision.set_global_policy("mixed_float16")
     try:
         model = classifier(keras)
     finally:
         keras.mixed_precision.set_global_policy("float32")
-    data = X, np.eye(3, dtype="float32")[Y]
-    reference = recorded(model, tmp_path / "run", *data, SIZE)
-    (settings,) = Recording(reference).header["optimizer"]
+    scaled = recorded(model, tmp_path / "scaled", *DATA, SIZE)
+    (settings,) = Recording(scaled).header["optimizer"]
     assert (settings["class"], settings["momentum"]) == ("SGD", 0.0)
-    port = recorded(classifier(keras), tmp_path / "port", *data, SIZE)
-    result = hb.compare(reference, port)
-    assert found(result)[:2] == ("forward", 1)
+    result = hb.compare(scaled, reference)
+    assert first_difference(result)[:2] == ("forward", 1)

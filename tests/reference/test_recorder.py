@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ported_models as ported
+import ported_models
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
+from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge import errors
@@ -32,10 +33,10 @@ def same(one: Any, other: Any) -> bool:
     return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", ported.SETTINGS)
+@pytest.mark.parametrize("name", ported_models.SETTINGS)
 def test_session_ends_bit_identical(name: str, tmp_path: Path) -> None:
-    recorded = ported.train_in_session(name, tmp_path / "run", gradients="whole")
-    assert same(recorded, ported.train_in_session(name, None))
+    recorded = ported_models.train_in_session(name, tmp_path / "run", gradients="whole")
+    assert same(recorded, ported_models.train_in_session(name, None))
 
 
 def test_session_with_dropout_goes_on_bit_identical(tmp_path: Path) -> None:
@@ -62,15 +63,18 @@ def test_session_with_dropout_goes_on_bit_identical(tmp_path: Path) -> None:
 
 def test_files_of_a_session(tmp_path: Path) -> None:
     """All parts of a recording, read without hookbridge."""
-    ported.train_in_session("lstm", tmp_path, weights_every=8)
+    ported_models.train_in_session("lstm", tmp_path, weights_every=8)
     header = json.loads((tmp_path / "recording.json").read_text())
     assert header["optimizer"] == [
         {"class": "MomentumOptimizer", "momentum": pytest.approx(0.9)}
     ]
     assert header["variables"]["global_step"]["kind"] == "counter"
     lines = [json.loads(x) for x in (tmp_path / "steps.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(1, ported.STEPS + 1))
-    first, batch = np.load(tmp_path / "arrays" / "1.npz"), ported.batches("lstm")[0]
+    assert [line["step"] for line in lines] == list(range(1, ported_models.STEPS + 1))
+    first, batch = (
+        np.load(tmp_path / "arrays" / "1.npz"),
+        ported_models.batches("lstm")[0],
+    )
     assert same([first["batch/x"], first["batch/y"]], [batch["x"], batch["y"]])
     initial = np.load(tmp_path / "arrays" / "0.npz")
     moved = first["variables/lstm/kernel"] - initial["variables/lstm/kernel"]
@@ -84,7 +88,8 @@ def test_files_of_a_session(tmp_path: Path) -> None:
     assert whole == [1, 2, 3, 4, 5, 8, 16, 20]
     restored = tf.train.load_checkpoint(str(tmp_path / "checkpoint"))
     assert same(
-        [restored.get_tensor("out/kernel")], [ported.initial("lstm")["out/kernel"]]
+        [restored.get_tensor("out/kernel")],
+        [ported_models.initial("lstm")["out/kernel"]],
     )
 
 
@@ -137,10 +142,20 @@ def fitted(keras: Any, folder: Path | None, **options: Any) -> list[Any]:
     return list(model.get_weights())
 
 
-@pytest.mark.parametrize("options", [{}, {"run_eagerly": True}, {"jit_compile": True}])
-def test_fit_ends_bit_identical(
-    keras: Any, options: dict[str, bool], tmp_path: Path
+def test_fit_ends_bit_identical(keras: Any, tmp_path: Path) -> None:
+    check_fit(keras, {}, tmp_path)
+
+
+@one_keras
+@pytest.mark.parametrize("option", ["run_eagerly", "jit_compile"])
+def test_other_ways_of_fit_end_bit_identical(
+    keras: Any, option: str, tmp_path: Path
 ) -> None:
+    check_fit(keras, {option: True}, tmp_path)
+
+
+def check_fit(keras: Any, options: dict[str, bool], tmp_path: Path) -> None:
+    """The weights are those without a recorder, and the recording is whole."""
     assert same(fitted(keras, tmp_path, **options), fitted(keras, None, **options))
     recording = Recording(tmp_path)
     assert len(recording.steps) == 5
@@ -158,6 +173,7 @@ def test_fit_ends_bit_identical(
         assert same([weights[name]], [np.full(6, value, "float32")])
 
 
+@pytest.mark.both_tensorflows
 def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
     """`restore` and `dataset` make a second model train the same."""
 
@@ -183,10 +199,10 @@ def test_replay_of_a_fit(keras: Any, tmp_path: Path) -> None:
 
 def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
     """`{recorded: port}` in `match`, `restore` and `compare`; the error shows it."""
-    ported.train_in_session("mlp", tmp_path / "run")
+    ported_models.train_in_session("mlp", tmp_path / "run")
     replay = hb.replay(tmp_path / "run")
     text = str(replay)
-    assert f"{ported.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
+    assert f"{ported_models.STEPS} steps" in text and "hidden/kernel [6, 6]" in text
     assert "batch: x [16, 6] float32, y [16] int32" in text
 
     def model(name: str) -> Any:
@@ -401,10 +417,10 @@ def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:
     ):
         hb.recorder(tmp_path, gradients="all")  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidArgumentError, match=r"max_megabytes=0\.001"):
-        ported.train_in_session("mlp", tmp_path / "small", max_megabytes=0.001)
-    ported.train_in_session("mlp", tmp_path / "run")
+        ported_models.train_in_session("mlp", tmp_path / "small", max_megabytes=0.001)
+    ported_models.train_in_session("mlp", tmp_path / "run")
     with pytest.raises(errors.InvalidArgumentError, match="has a recording already"):
-        ported.train_in_session("mlp", tmp_path / "run")
+        ported_models.train_in_session("mlp", tmp_path / "run")
     with pytest.raises(errors.InvalidArgumentError, match="which has no recording"):
         hb.replay(tmp_path)
     with pytest.raises(errors.InvalidArgumentError, match='nearest: "x"'):
@@ -433,7 +449,7 @@ sys.exit(code)
 
 
 def test_a_port_needs_no_tensorflow(tmp_path: Path, repo_root: Path) -> None:
-    ported.train_in_session("mlp", tmp_path / "run")
+    ported_models.train_in_session("mlp", tmp_path / "run")
     page = tmp_path / "page.html"
     words = [str(tmp_path / "run"), str(tmp_path / "port"), str(page)]
     done = subprocess.run(
@@ -449,11 +465,12 @@ def test_a_port_needs_no_tensorflow(tmp_path: Path, repo_root: Path) -> None:
     assert "First difference: forward" in html and html.count("<svg") == 3
 
 
+@pytest.mark.both_tensorflows
 def test_compare_tells_by_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ported.train_in_session("lstm", tmp_path / "run")
-    ported.train_in_numpy("lstm", tmp_path / "run", tmp_path / "port", clip="")
+    ported_models.train_in_session("lstm", tmp_path / "run")
+    ported_models.train_in_numpy("lstm", tmp_path / "run", tmp_path / "port", clip="")
     names = tmp_path / "names.json"
     names.write_text('{"out/kernel": "out/kernel"}')
     words = ["compare", str(tmp_path / "run"), str(tmp_path / "port")]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
+from put_aside import OTHER_WORLD
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
 
@@ -42,4 +43,6 @@ def launch_fork(
     server: ForkServer, *words: str, cwd: Path = PROGRAMS, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs `hookbridge run WORDS` in a fork of a process without TensorFlow."""
-    return server.run("-m", "hookbridge", "run", *words, folder=cwd, **environment)
+    done = server.run("-m", "hookbridge", "run", *words, folder=cwd, **environment)
+    assert OTHER_WORLD not in done.stderr, done.stderr
+    return done

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from commands import weights
+from one_line import one_line_of_error
 
 from hookbridge import errors
 from hookbridge.cli import main
@@ -138,9 +139,7 @@ def test_usage(
             Path("job.py").write_text(text)
             words = ["train", *job, "--train_files=rows.csv", *flags.split()]
             assert main(words) == 2, (text, flags)
-            err = capsys.readouterr().err
-            assert message in err, (text, flags)
-            assert err.count("\n") == 1
+            assert message in one_line_of_error(capsys), (text, flags)
 
 
 PREDICTIONS = """

@@ -46,11 +46,13 @@ def run(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> An
     return once
 
 
-# Other sections, and test_loops.py, show what these show on TF 2.15 too.
-NEWEST = (
-    "Sequences of different lengths",
+# The commands of these take long. `make test` shows what they do by test_loops.py, for
+# the clusters of Estimators by tests/estimator and tests/loops/towers.
+LONG = (
     "A distributed trainer",
+    "A `model_fn` with towers and SyncReplicas",
     "Digits from CSV",
+    "Sequences of different lengths",
     "The hook that feeds the learning rate",
 )
 
@@ -59,7 +61,7 @@ NEWEST = (
 @pytest.mark.parametrize(
     "section",
     [
-        pytest.param(name, marks=pytest.mark.one_tensorflow if name in NEWEST else ())
+        pytest.param(name, marks=pytest.mark.exhaustive if name in LONG else ())
         for name in sorted(commands())
     ],
 )

@@ -146,6 +146,7 @@ def test_a_late_worker_of_an_estimator_does_not_wait_for_a_chief_that_has_ended(
 
 
 @pytest.mark.slow
+@pytest.mark.both_tensorflows
 def test_the_loops_train_alike(job: Job, trained: dict[str, Run]) -> None:
     """The same weights, events and logs as in `fit`."""
     fit, trained_weights = trained["fit"], weights(job.folder / "fit")

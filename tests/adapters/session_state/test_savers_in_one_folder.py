@@ -6,6 +6,7 @@ started after a kill at that moment.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 from collections.abc import Callable
@@ -211,6 +212,25 @@ def test_of_one_step_the_backup_with_all_events_wins(
     wins = choose_newest(checkpoint, 12, [backup], files) is not None
     assert wins is backup.exists is in_step
     assert len(said("lacks the end of that step")) == in_step
+
+
+def test_an_error_in_a_step_in_which_one_of_two_hooks_saves(
+    keras: Any, tmp_path: Path
+) -> None:
+    """An error ends the epoch: its checkpoint has the batch before that."""
+
+    def fail(self: Any, epoch: int, logs: Any = None) -> None:
+        raise ZeroDivisionError
+
+    def fit() -> None:
+        first, last = (AT_ONCE(str(tmp_path), save_steps=n) for n in (3, 2))
+        failing = callback_of(keras, on_epoch_end=fail)
+        in_fit(keras, [first, counter(keras), last, failing])
+
+    with pytest.raises(ZeroDivisionError):
+        fit()
+    gc.collect()
+    check_newest(tmp_path, is_end=True)
 
 
 LEFT = (
