@@ -27,7 +27,8 @@ for number, (place, source) in enumerate({blocks!r}):
 """
 REFERENCE = [page for page in PAGES if page.startswith("docs/reference/")]
 ALONE = ("README.md", "docs/quickstart.md")
-OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE)]
+TUTORIALS = ("docs/from-estimator-to-fit.md",)
+OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE, *TUTORIALS)]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,16 @@ def test_python_blocks_run(
     ]
     done = fork_server.run("-c", PROGRAM.format(blocks=sources), folder=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_a_tutorial_prints_what_its_page_shows(
+    page: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    program = "\n".join(block.text for block in blocks(page, "python"))
+    done = fork_server.run("-c", program, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(block.text for block in blocks(page, "text"))
 
 
 def apply_diff(diff: str, source: str) -> str:
