@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ for number, (place, source) in enumerate({blocks!r}):
 """
 REFERENCE = [page for page in PAGES if page.startswith("docs/reference/")]
 ALONE = ("README.md", "docs/quickstart.md")
-TUTORIALS = ("docs/from-estimator-to-fit.md",)
+TUTORIALS = ("docs/from-estimator-to-fit.md", "docs/kill-and-restart.md")
 OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE, *TUTORIALS)]
 
 
@@ -55,14 +56,25 @@ def test_python_blocks_run(
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", TUTORIALS)
+@pytest.mark.parametrize(
+    ("page", "ends"),
+    [
+        ("docs/from-estimator-to-fit.md", {"": 0}),
+        ("docs/kill-and-restart.md", {"--kill": -signal.SIGKILL, "": 0}),
+    ],
+)
 def test_a_tutorial_prints_what_its_page_shows(
-    page: str, tmp_path: Path, fork_server: ForkServer
+    page: str, ends: dict[str, int], tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    program = "\n".join(block.text for block in blocks(page, "python"))
-    done = fork_server.run("-c", program, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "".join(block.text for block in blocks(page, "text"))
+    """Its program runs once for each of its ends: by arguments, exit codes."""
+    program = tmp_path / "train.py"
+    program.write_text("\n".join(block.text for block in blocks(page, "python")))
+    printed = ""
+    for arguments, code in ends.items():
+        done = fork_server.run(str(program), *arguments.split(), folder=tmp_path)
+        assert done.returncode == code, done.stderr
+        printed += done.stdout
+    assert printed == "".join(block.text for block in blocks(page, "text"))
 
 
 def apply_diff(diff: str, source: str) -> str:
