@@ -12,10 +12,10 @@ import tensorflow as tf
 from source_trees import sources
 
 from hookbridge import errors
+from hookbridge.adapters.guests import stock
 from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.parameter_server import ps_refusals
-from hookbridge.adapters.session_loop import checks
 from hookbridge.cli import main
 from hookbridge.ground.docs_pages import PAGES, anchor, pointer
 
@@ -115,11 +115,18 @@ def test_where_an_error_says_refused_its_page_says_refused(
             assert re.search(r"\brefuse[ds]?\b", _section(row, capsys), re.I)
 
 
+REFUSED_CALLBACKS = {
+    name: row.refused_in_session
+    for name, row in stock.ROWS.items()
+    if row.refused_in_session is not None
+}
+
+
 @pytest.mark.parametrize(
     ("row", "table"),
     [
         ("hook in fit", refusals.REFUSED_HOOKS),
-        ("callback in a session", checks.NEVER),
+        ("callback in a session", REFUSED_CALLBACKS),
     ],
 )
 def test_the_page_has_the_reason_and_the_way_out_of_each_refused_guest(

@@ -13,14 +13,6 @@ from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.lifecycle.overrides import wants_batches
 from hookbridge.ground.protocols import KerasModel
 
-# Class name -> (reason, way out).
-_REFUSED = {
-    "SwapEMAWeights": (
-        "it swaps the moving averages of a Keras 3 optimizer",
-        "give the Keras 2 optimizer `use_ema=True`, with which it does so itself",
-    )
-}
-
 
 class ForeignCallback(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
     """A proxy of the callback, with the methods that only Keras 2 calls."""
@@ -37,7 +29,7 @@ class ForeignCallback(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
         return self._self_record
 
     def set_model(self, model: KerasModel | None) -> None:
-        reason = _REFUSED.get(self.record.keras_class)
+        reason = self.record.stock.refused_in_keras2
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(
                 f"`{self.record.name}` of Keras 3 cannot run in a `fit` of Keras 2: "

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from hookbridge import errors
 from hookbridge.adapters.guests import fetched, kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.adapters.guests.stock import StockCallback, row
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle import Kind
@@ -16,8 +17,6 @@ _ANY: dict[Kind, str] = {
     "hook": "a `tf.compat.v1.train.SessionRunHook` instance",
     "callback": "an instance of a Keras callback",
 }
-# This callback looks at the loss of each batch; it has no `monitor`.
-LOSS_ONLY = "TerminateOnNaN"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,6 +32,11 @@ class Guest:
     # The object whose methods a session calls: `item`, unless that is a `TensorBoard`
     # of `tf.compat.v1.keras`.
     called: Any
+
+    @property
+    def stock(self) -> StockCallback:
+        """What the Keras callback class is that it is or derives from."""
+        return row(self.keras_class)
 
     @property
     def role(self) -> roles.Role:
@@ -61,12 +65,13 @@ class Guest:
     @property
     def monitor(self) -> str | None:
         """The entry of `logs` that a Keras callback cannot work without, or None."""
-        if self.keras_class == LOSS_ONLY:
+        if self.stock.monitors == "loss":
             return "loss"
         monitor = getattr(self.item, "monitor", None)
         if not isinstance(monitor, str) or not self.keras_class:
             return None
-        if self.keras_class == "ModelCheckpoint" and not self.item.save_best_only:
+        of_best = self.stock.monitors == "monitor of the best"
+        if of_best and not self.item.save_best_only:
             return None  # Keras does not use its `monitor` then
         return monitor
 
@@ -75,7 +80,7 @@ class Guest:
         """Whether a stock or ready-made callback saves the whole Keras model."""
         if isinstance(self.item, paths.WritesFolders):
             return self.item.saves_whole_model
-        return self.keras_class in paths.SAVE_MODELS and not getattr(
+        return self.stock.saves_model and not getattr(
             self.item, "save_weights_only", False
         )
 
@@ -84,7 +89,7 @@ class Guest:
         """The paths that a stock guest will write: `(path, is a directory)`."""
         if self.kind == "hook":
             return paths.written_by_hook(self.item)
-        return paths.written_by_callback(self.item, self.keras_class)
+        return paths.written_by_callback(self.item, self.stock)
 
     @property
     def saves_checkpoints(self) -> bool:

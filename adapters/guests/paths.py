@@ -6,23 +6,12 @@ import os
 from typing import Protocol, runtime_checkable
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.ground import arguments
 from hookbridge.ground.protocols import Callback, Hook
 
-# Stock callbacks that write -> (the attribute with the path, whether of a directory).
-_WRITERS = {
-    "ModelCheckpoint": ("filepath", False),
-    "SidecarEvaluatorModelExport": ("filepath", False),
-    "TensorBoard": ("log_dir", True),
-    "BackupAndRestore": ("backup_dir", True),
-    "BackupAndRestoreExperimental": ("backup_dir", True),
-    "CSVLogger": ("filename", False),
-}
 # Attributes of TensorFlow's hooks.
 _FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
-# The callbacks that save models.
-SAVE_MODELS = ("ModelCheckpoint", "SidecarEvaluatorModelExport")
 
 
 @runtime_checkable
@@ -35,17 +24,18 @@ class WritesFolders(Protocol):
     def written_folders(self) -> list[str]: ...
 
 
-def written_by_callback(callback: Callback, keras_class: str) -> list[tuple[str, bool]]:
+def written_by_callback(
+    callback: Callback, row: stock.StockCallback
+) -> list[tuple[str, bool]]:
     """The paths that a callback will write: `(path, is a directory)`.
 
     Those of a stock class, or of a ready-made callback, which tells them.
     """
     if isinstance(callback, WritesFolders):
         return [(folder, True) for folder in callback.written_folders()]
-    if keras_class not in _WRITERS:
+    if not row.writes:
         return []
-    attribute, is_folder = _WRITERS[keras_class]
-    return [(str(getattr(callback, attribute)), is_folder)]
+    return [(str(getattr(callback, row.writes)), row.writes_folder)]
 
 
 def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
@@ -57,10 +47,11 @@ def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
 def check_writable(guest: object, path: str, *, is_folder: bool) -> None:
     """Refuses a path that cannot be written; leaves nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
-    if not is_folder and os.path.isdir(path) and kinds.name_of(guest) == "CSVLogger":
+    appends = stock.row(kinds.name_of(guest)).makes_folder == "never"
+    if not is_folder and appends and os.path.isdir(path):
         raise errors.UnwritableError(
-            f"`CSVLogger` will write the file `{path}`, which is a directory. Give "
-            "the path of a file."
+            f"`{kinds.name_of(guest)}` will write the file `{path}`, which is a "
+            "directory. Give the path of a file."
         )
     problem = arguments.not_writable(folder.split("{")[0] or ".")
     if problem is not None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.protocols import Session
 from hookbridge.ground.tf_config import task_of
@@ -24,16 +24,6 @@ MEANING: dict[Role, str] = {
     "all": "every process that it is given to",
 }
 
-# Callbacks that write files or talk to a server, which must happen once.
-_WRITERS = (
-    "ModelCheckpoint",
-    "BackupAndRestore",
-    "CSVLogger",
-    "TensorBoard",
-    "RemoteMonitor",
-    "ProgbarLogger",
-    "SidecarEvaluatorModelExport",
-)
 _MARK = "_hookbridge_role"
 
 
@@ -49,7 +39,7 @@ def default_role(guest: object, *, is_hook: bool) -> Role:
     if is_hook:
         return "all"
     for base in type(guest).__mro__:
-        if base.__name__ in _WRITERS and kinds.is_of_keras(base):
+        if kinds.is_of_keras(base) and stock.row(base.__name__).is_for_chief:
             return "chief"
     if str(getattr(guest, "monitor", "")).startswith("val_"):
         return "chief"

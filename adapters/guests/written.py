@@ -21,9 +21,9 @@ def check_files(guest: Guest, beside: Sequence[Guest]) -> None:
 
 
 def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
-    """Refuses a `CSVLogger` whose folder nobody makes; writes nothing to the disk."""
-    # Every other guest that writes makes its folder.
-    if guest.keras_class != "CSVLogger" or _is_own(guest, _EARLY):
+    """Refuses a guest whose folder nobody makes; writes nothing to the disk."""
+    # Of Keras's callbacks that is `CSVLogger`.
+    if guest.stock.makes_folder != "never" or _is_own(guest, _EARLY):
         return
     ((path, _),) = guest.writes
     folder = os.path.dirname(path) or "."
@@ -45,7 +45,7 @@ def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
 
     Keras 3 opens it in `on_train_begin`, Keras 2 after an epoch.
     """
-    if other.keras_class == "TensorBoard":
+    if other.stock.makes_folder == "early":
         return True
     return guest.flavour != "keras3" and (other.kind == "hook" or is_earlier)
 
@@ -61,7 +61,8 @@ def _is_own(guest: Guest, events: Sequence[str]) -> bool:
 
 def _makes(guest: Guest, folder: str) -> bool:
     """Whether a guest makes a folder, or one in it, before a `CSVLogger` needs it."""
-    if guest.kind == "callback" and guest.keras_class in ("", "CSVLogger"):
+    is_of_keras = guest.keras_class and guest.stock.makes_folder != "never"
+    if guest.kind == "callback" and not is_of_keras:
         return False
     for path, is_folder in guest.writes:
         made = (path if is_folder else os.path.dirname(path)).split("{")[0]

@@ -26,8 +26,7 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     return frozenset(
         str(guest.item._weights_path)
         for guest in callbacks
-        if guest.keras_class == "BackupAndRestore"
-        and hasattr(guest.item, "_weights_path")
+        if guest.stock.is_backup and hasattr(guest.item, "_weights_path")
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.foreign import ForeignCallback
-from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_step_maker import (
@@ -25,7 +25,7 @@ def is_batch_level(guest: Guest) -> bool:
     # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
-        return guest.keras_class == LOSS_ONLY
+        return guest.stock.monitors == "loss"
     return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
 
 

@@ -18,26 +18,7 @@ from hookbridge.ground import extras
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import overrides
 
-# Class name -> (reason, way out), for classes of Keras only.
-NEVER: dict[str, tuple[str, str]] = {
-    "SwapEMAWeights": (
-        "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
-        "and a graph has no Keras 3 optimizer",
-        "keep the averages with `tf.compat.v1.train.ExponentialMovingAverage` in the "
-        "model_fn and restore them with its `variables_to_restore()`",
-    ),
-    "OrbaxCheckpoint": (
-        "it saves the state tree of a Keras 3 model, and a graph holds none",
-        "use `CheckpointSaverHook`, or `ModelCheckpoint(save_weights_only=True)`",
-    ),
-    "UpdateEmbeddingCallback": (
-        "it rebuilds the train function of a Keras model while it runs, and the "
-        "graph of a session is final",
-        "train this model with `Model.fit`",
-    ),
-}
 _OF_OTHERS = ("on_test_", "on_predict_")
-_RATE_SETTERS = ("LearningRateScheduler", "ReduceLROnPlateau")
 
 
 def _refuse(
@@ -51,10 +32,9 @@ def _refuse(
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuses a callback that no session can host, before any graph exists."""
-    callback, name = guest.item, guest.keras_class
-    if name in NEVER:
-        raise _refuse(guest, *NEVER[name])
-    if name == "TensorBoard":
+    if guest.stock.refused_in_session is not None:
+        raise _refuse(guest, *guest.stock.refused_in_session)
+    if guest.stock.needs_tensorboard:
         extras.check(
             "tensorboard",
             user="`TensorBoard`",
@@ -73,10 +53,10 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             + ", or give the tf.keras or tf_keras model of the graph as "
             "`as_hooks(..., model=model)`",
         )
-    if name == "ModelCheckpoint" and not has_model:
+    if guest.stock.monitors == "monitor of the best" and not has_model:
         _check_options(guest)
     has_embeddings = has_model and guest.flavour != "keras3"
-    if getattr(callback, "embeddings_metadata", None) and not has_embeddings:
+    if getattr(guest.item, "embeddings_metadata", None) and not has_embeddings:
         raise _refuse(
             guest,
             "`embeddings_metadata` belongs to Embedding layers of its Keras, and this "
@@ -169,7 +149,7 @@ def check_training(
             ),
             see="model in a session",
         )
-    if guest.keras_class in _RATE_SETTERS:
+    if guest.stock.sets_rate:
         _check_rate(guest, rates)
 
 

@@ -9,7 +9,7 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.adapters.guests.guest_record import LOSS_ONLY, Guest
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.overrides import overrides
@@ -77,14 +77,13 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
     """Whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    event = "on_train_batch_end" if guest.keras_class == LOSS_ONLY else "on_epoch_end"
+    of_batch = guest.stock.monitors == "loss"
+    event = "on_train_batch_end" if of_batch else "on_epoch_end"
     for other in config.callbacks:
         if other is guest:
             return False
         is_users = not kinds.is_of_keras(type(other.item))
-        if (is_users or other.keras_class == "LambdaCallback") and overrides(
-            other.called, event
-        ):
+        if (is_users or other.stock.has_functions) and overrides(other.called, event):
             return True
     return False
 
@@ -101,7 +100,7 @@ def unknown_metric(
         way_out = f'Return "{bare}" from `validation=`'
     else:
         way_out = "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
-    if guest.keras_class != LOSS_ONLY:
+    if guest.stock.monitors != "loss":
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '

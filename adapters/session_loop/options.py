@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
+from hookbridge.adapters.guests import stock
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model import backup, clone
@@ -124,7 +125,8 @@ class HookOptions:
 
     def params_for(self, guest: Guest) -> dict[str, Any]:
         """`callback.params`; each callback gets a separate dict."""
-        is_bar = guest.name == "ProgbarLogger"
+        own = stock.row(guest.name)
+        is_bar = own.is_progress_bar
         params = {
             # Whoever adds a progress bar wants it to print.
             "verbose": int(is_bar),
@@ -135,7 +137,7 @@ class HookOptions:
         if params["epochs"] is None and is_bar:
             # The bar tests `epochs > 1`, which fails for None; 1 prints no numbers.
             params["epochs"] = 1
-        if guest.name == "BaseLogger":
+        if own.needs_metrics:
             # Keras averages the metrics itself since TF 2, but `BaseLogger` fails
             # without a list of metrics to average.
             params.setdefault("metrics", [])

@@ -10,23 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.state.codec import NotStorableError, encode
-
-# The counters of Keras's own callbacks. All their other attributes are configuration
-# or belong to one process (files, writers, clocks).
-_STOCK: dict[str, tuple[str, ...]] = {
-    "EarlyStopping": ("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
-    "ReduceLROnPlateau": ("best", "wait", "cooldown_counter"),
-    "ModelCheckpoint": (
-        "best",
-        "epochs_since_last_save",
-        "_batches_seen_since_last_saving",
-        "_last_batch_seen",
-    ),
-    "History": ("history", "epoch"),
-    "TensorBoard": ("_global_train_batch", "_global_test_batch"),
-}
 
 # The counters that are not numbers.
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
@@ -48,7 +33,7 @@ def counters_of(callback: Any) -> frozenset[str]:
         name
         for base in type(callback).__mro__
         if kinds.is_of_keras(base)
-        for name in _STOCK.get(base.__name__, ())
+        for name in stock.row(base.__name__).counters
     )
 
 
@@ -81,7 +66,7 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     paths, commands and other configuration are not.
     """
     if is_stock(callback):
-        return name in _STOCK.get(type(callback).__name__, ())
+        return name in stock.row(type(callback).__name__).counters
     kind: Any = type(callback)
     of_class = inspect.getattr_static(kind, name, None)
     if (

@@ -79,7 +79,7 @@ def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     return [
         Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
-        if guest.keras_class.startswith("BackupAndRestore")
+        if guest.stock.is_backup
     ]
 
 

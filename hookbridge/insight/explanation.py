@@ -185,7 +185,7 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
 
 def _lost_at_restart(guest: Guest) -> str:
     """What a restart loses of what a guest wrote; empty if nothing is known."""
-    if guest.keras_class != "CSVLogger" or guest.item.append:
+    if guest.stock.makes_folder != "never" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 

@@ -216,3 +216,32 @@ def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     new = tmp_path / "new.py"  # of TensorFlow 2, with Keras 3
     new.write_text("import tensorflow as tf\nprint(tf.keras.__version__)\n")
     assert not diagnose([new], NEWEST).found
+
+
+VALIDATED = """import numpy as np
+from keras.callbacks import Callback
+from keras.engine.topology import Layer
+from keras.layers import Dense
+from keras.models import Sequential
+class Mine(Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        print([a.shape for a in self.validation_data], self.params["samples"])
+model = Sequential([Dense(1, input_shape=(3,))])
+model.compile("sgd", "mse")
+x, y = np.ones([8, 3]), np.ones([8, 1])
+model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=[Mine()])
+model.fit(x, y, verbose=0, validation_split=0.25, callbacks=[Mine()])
+"""
+
+
+@pytest.mark.slow
+def test_callbacks_get_the_data_of_the_validation(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """Keras 2.2.4 prints these lines."""
+    (tmp_path / "old.py").write_text(VALIDATED)
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "[(8, 3), (8, 1), (8,)] 8",
+        "[(2, 3), (2, 1), (2,)] 6",
+    ], done.stderr

@@ -156,6 +156,16 @@ PRIVATE: dict[str, PrivateName] = {
         "keep tapped tensors from Keras's sum over all processes of a `fit`",
         min_tf=(2, 16),
     ),
+    "keras_training_v1": PrivateName(
+        "keras.src.engine.training_v1",
+        "give callbacks of old programs the data of their validation",
+        max_tf=(2, 15),
+    ),
+    "tf_keras_training_v1": PrivateName(
+        "tf_keras.src.engine.training_v1",
+        "give callbacks of old programs the data of their validation",
+        min_tf=(2, 16),
+    ),
     "default_graph_stack": PrivateName(
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",

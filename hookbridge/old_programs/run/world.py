@@ -102,6 +102,7 @@ def enter(world: World) -> None:
         lost_arguments,
         lost_names,
         old_meanings,
+        validation_data,
     )
 
     _end_coordinators_with_threads()
@@ -117,6 +118,9 @@ def enter(world: World) -> None:
     if world.meaning.keras_argument is not None:
         keras_constructors.bring_back()
     old_meanings.bring_back()
+    is_old_keras = world.meaning.is_of_v1 and world.meaning.keras2 is not None
+    if is_old_keras and world.keras2 is not False and keras2_is_installed():
+        validation_data.bring_back()
     if has_estimator(world):
         estimator.install()
 

@@ -56,7 +56,7 @@ def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
     module = context.name(root)
     if module is None or not living.startswith(f"{module}."):
         return ""
-    name = ast.unparse(root)
+    name = context.code(root)
     if canonical(context.imports.bound.get(name, "")) == module:
         return ""
     return name + living[len(module) :]

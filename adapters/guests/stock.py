@@ -1,0 +1,141 @@
+"""What Keras's own callbacks are: one row each, read by every room.
+
+A class that derives from one is one. A new callback of Keras is a new row.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+# Why a host refuses a callback, and the way out.
+Refusal = tuple[str, str]
+
+
+class StockCallback(NamedTuple):
+    """A callback of Keras."""
+
+    name: str = ""  # its class; empty for a callback that is not of Keras
+    # Where it writes: the attribute with the path, and whether that is of a folder.
+    writes: str = ""
+    writes_folder: bool = False
+    # When the folder that it writes to is there: made by itself in `set_model`, as it
+    # saves, or by somebody else.
+    makes_folder: Literal["early", "late", "never"] = "late"
+    # Whether one process of a job calls it: it writes files or talks to a server.
+    is_for_chief: bool = False
+    saves_model: bool = False
+    is_backup: bool = False
+    # The attributes that are state. All others are configuration, or belong to one
+    # process (files, writers, clocks).
+    counters: tuple[str, ...] = ()
+    sets_rate: bool = False
+    # What it monitors: the entry in its attribute `monitor`, that only if it saves the
+    # best, or the loss of each batch.
+    monitors: Literal["monitor", "monitor of the best", "loss"] = "monitor"
+    # Whether its methods are a user's functions, which may add entries to `logs`.
+    has_functions: bool = False
+    is_progress_bar: bool = False
+    needs_metrics: bool = False  # in its `params`
+    needs_tensorboard: bool = False  # the package
+    refused_in_session: Refusal | None = None
+    refused_in_keras2: Refusal | None = None
+
+
+_ROWS = (
+    StockCallback(
+        "BackupAndRestore",
+        writes="backup_dir",
+        writes_folder=True,
+        is_for_chief=True,
+        is_backup=True,
+    ),
+    StockCallback(
+        "BackupAndRestoreExperimental",
+        writes="backup_dir",
+        writes_folder=True,
+        is_for_chief=True,
+        is_backup=True,
+    ),
+    StockCallback("BaseLogger", needs_metrics=True),
+    StockCallback(
+        "CSVLogger", writes="filename", makes_folder="never", is_for_chief=True
+    ),
+    StockCallback(
+        "EarlyStopping",
+        counters=("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
+    ),
+    StockCallback("History", counters=("history", "epoch")),
+    StockCallback("LambdaCallback", has_functions=True),
+    StockCallback("LearningRateScheduler", sets_rate=True),
+    StockCallback(
+        "ModelCheckpoint",
+        writes="filepath",
+        is_for_chief=True,
+        saves_model=True,
+        counters=(
+            "best",
+            "epochs_since_last_save",
+            "_batches_seen_since_last_saving",
+            "_last_batch_seen",
+        ),
+        monitors="monitor of the best",
+    ),
+    StockCallback(
+        "OrbaxCheckpoint",
+        refused_in_session=(
+            "it saves the state tree of a Keras 3 model, and a graph holds none",
+            "use `CheckpointSaverHook`, or `ModelCheckpoint(save_weights_only=True)`",
+        ),
+    ),
+    StockCallback("ProgbarLogger", is_for_chief=True, is_progress_bar=True),
+    StockCallback(
+        "ReduceLROnPlateau",
+        counters=("best", "wait", "cooldown_counter"),
+        sets_rate=True,
+    ),
+    StockCallback("RemoteMonitor", is_for_chief=True),
+    StockCallback(
+        "SidecarEvaluatorModelExport",
+        writes="filepath",
+        is_for_chief=True,
+        saves_model=True,
+    ),
+    StockCallback(
+        "SwapEMAWeights",
+        refused_in_session=(
+            "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
+            "and a graph has no Keras 3 optimizer",
+            "keep the averages with `tf.compat.v1.train.ExponentialMovingAverage` in "
+            "the model_fn and restore them with its `variables_to_restore()`",
+        ),
+        refused_in_keras2=(
+            "it swaps the moving averages of a Keras 3 optimizer",
+            "give the Keras 2 optimizer `use_ema=True`, with which it does so itself",
+        ),
+    ),
+    StockCallback(
+        "TensorBoard",
+        writes="log_dir",
+        writes_folder=True,
+        makes_folder="early",
+        is_for_chief=True,
+        counters=("_global_train_batch", "_global_test_batch"),
+        needs_tensorboard=True,
+    ),
+    StockCallback("TerminateOnNaN", monitors="loss"),
+    StockCallback(
+        "UpdateEmbeddingCallback",
+        refused_in_session=(
+            "it rebuilds the train function of a Keras model while it runs, and the "
+            "graph of a session is final",
+            "train this model with `Model.fit`",
+        ),
+    ),
+)
+ROWS: dict[str, StockCallback] = {row.name: row for row in _ROWS}
+_OTHER = StockCallback()
+
+
+def row(keras_class: str) -> StockCallback:
+    """The row of a class of Keras, by its name; an empty row for anything else."""
+    return ROWS.get(keras_class, _OTHER)
