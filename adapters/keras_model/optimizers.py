@@ -176,9 +176,12 @@ def learning_rates(model: KerasModel) -> list[Any]:
 def unread_slots(optimizer: Any) -> list[Any]:
     """Returns the slots that an optimizer makes and does not use."""
     inner = unwrapped(optimizer)
-    # SGD of Keras 2 makes them without a momentum too.
-    is_plain = type(inner).__name__ == "SGD" and not getattr(inner, "momentum", None)
-    return [*map(tf_variable, getattr(inner, "momentums", ()))] if is_plain else []
+    momentums = getattr(inner, "momentums", ())
+    if type(inner).__name__ != "SGD" or not momentums:
+        return []
+    # SGD of Keras 2 makes them without a momentum too. A legacy one, whose momentum may
+    # be a variable of a graph, has no such list.
+    return [] if inner.momentum else [*map(tf_variable, momentums)]
 
 
 def variables_of(optimizer: Any) -> list[Any]:
@@ -198,6 +201,9 @@ def variables_of(optimizer: Any) -> list[Any]:
             for name, value in attributes.items()
             if name not in _COMPUTED and isinstance(tf_variable(value), tf.Variable)
         ]
+        # In a v1 graph the numbers of a legacy optimizer are variables too.
+        numbers = getattr(part, "_hyper", {}).values()
+        every += [n for n in numbers if isinstance(n, tf.Variable) and is_in_graph(n)]
     scale = getattr(optimizer, "_loss_scale", None)
     for name in ("current_loss_scale", "counter"):
         if hasattr(scale, name):

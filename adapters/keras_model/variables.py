@@ -112,6 +112,8 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
 
 
 def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
+    if is_in_graph(variable):  # which a v1 saver has named it by
+        return _name_of(variable)
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
     own = rf"^{re.escape(name_of(optimizer))}(_\d+)?/"

@@ -83,7 +83,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "Keras 2 optimizer": {"_learning_rate": "the variable or the schedule"},
     "Keras 2 legacy optimizer": {
         "_create_all_weights": "to make the slots that a checkpoint has",
-        "_hyper": "that its `lr` is a variable or a schedule",
+        "_hyper": "whether its `lr` is a schedule; variables that a graph has",
     },
     "Keras 2 scaled optimizer": {"_loss_scale": "the scale that a checkpoint has"},
     "Keras 2 callback": {
