@@ -160,10 +160,11 @@ def _nearest(factor: float, product: tuple[int, ...]) -> float:
 def _sum_text(factor: float, product: tuple[int, ...], what: str) -> str:
     by = " x ".join(map(str, product))
     whole = math.prod(product)
-    written = f"{whole:,} = {by}" if len(product) > 1 else by
+    of = f" ({by})" if len(product) > 1 else ""
     if factor > 1:
-        return f"a sum for a mean in the port: {what} are {written} times as large"
-    return f"a mean for a sum in the port: {what} are a part of {written}"
+        large = f"{whole:,} times as large{of}"
+        return f"a sum for a mean in the port: {what} are {large}"
+    return f"a mean for a sum in the port: {what} are 1/{whole:,} as large{of}"
 
 
 def _dot(a: Any, b: Any) -> float:

@@ -42,7 +42,7 @@ class Comparison:
       first: the first difference; None if there is none.
       layer: the layer of the first difference, or "drift" for one that has grown.
       causes: what explains the difference, the cause that explains most first. A cause
-        that explains less than 95 % is not among them.
+        that explains less than 98 % is not among them.
       notes: what else is to be known, such as settings that differ.
       matching: which variable belongs to which.
     """

@@ -16,7 +16,7 @@ import tensorflow as tf
 from hookbridge.reference.label_smoothing import smoothing_variations
 from hookbridge.reference.variation import Edit, Variation
 
-_SLOPES = (0.01, 0.1, 0.2, 0.3)
+_SLOPES = (0.0, 0.01, 0.1, 0.2, 0.3)  # that of ReLU is 0
 _EPSILONS = (1e-3, 1e-5, 1e-6, 1e-7, 1e-12)
 _LEAKY = ("LeakyRelu", "LeakyReluGrad")
 _FUSED = tuple(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.cause import LEAST, Cause, explained
+from hookbridge.reference.cause import Cause, explained
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import Measure
 
@@ -39,7 +39,7 @@ def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     a, b = pairing.steps[first.step - 1]
     text = f"the rate of step {first.step} is {a.learning_rate:.6g} in the reference "
     # It says what differs, and comes after what explains it.
-    yield Cause("rate", f"{text}and {b.learning_rate:.6g} in the port", LEAST, 9)
+    yield Cause("rate", f"{text}and {b.learning_rate:.6g} in the port")
 
 
 def _staircase(mine: Any, other: Any) -> Iterator[Cause]:

@@ -20,7 +20,7 @@ UNTIED = "untied weights"
 # By the loss alone a variation has to be as near as this to be named.
 _LEAST_OF_A_LOSS = 0.998
 # By a loss and norms it has to explain this part.
-_LEAST = 0.97
+_LEAST = 0.99
 
 
 def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import real_programs
 from planted_mistakes import MISTAKES, Mistake
-from port_frameworks import FRAMEWORKS, InKeras, framework
+from port_frameworks import FRAMEWORKS, InKeras, InNumPy, framework
 from real_ports import RIGHT, train
 
 import hookbridge as hb
@@ -90,3 +91,46 @@ def test_planted_mistake(
     result = hb.compare(references[mistake.program], tmp_path / "port")
     assert not result.is_same, str(result)
     assert [c.name for c in result.causes][:1] == [mistake.cause], str(result)
+
+
+def _other_layer(numpy: Any) -> None:
+    numpy.sigmoid = numpy.tanh
+
+
+def _dropout(numpy: Any) -> None:
+    draws, relu = np.random.RandomState(1), numpy.relu
+    numpy.relu = lambda x: relu(x) * ((draws.rand(*x.shape) < 0.8) / 0.8)
+
+
+def _half_a_gradient(numpy: Any) -> None:
+    whole = numpy.gradients
+
+    def gradients(loss: Any, of: Any) -> Any:
+        found = whole(loss, of)
+        name = next(iter(found))
+        return {**found, name: found[name] / 2}
+
+    numpy.gradients = gradients
+
+
+@pytest.mark.parametrize(
+    ("program", "mistake"),
+    [
+        ("autoencoder", _other_layer),
+        ("normalized", _dropout),
+        ("policy", _dropout),
+        ("lstm", _half_a_gradient),
+    ],
+)
+@pytest.mark.exhaustive
+def test_what_is_not_known_is_not_named(
+    program: str, mistake: Any, references: dict[str, Path], tmp_path: Path
+) -> None:
+    """No cause is better than a wrong one."""
+    numpy = InNumPy()
+    mistake(numpy)
+    train(RIGHT[program], references[program], tmp_path / "port", numpy)
+    result = hb.compare(references[program], tmp_path / "port")
+    assert not result.is_same
+    assert not result.causes, str(result)
+    assert "no cause that is known explains it" in str(result)
