@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ for number, (place, source) in enumerate({blocks!r}):
 """
 REFERENCE = [page for page in PAGES if page.startswith("docs/reference/")]
 ALONE = ("README.md", "docs/quickstart.md")
-OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE)]
+TUTORIALS = ("docs/from-estimator-to-fit.md", "docs/kill-and-restart.md")
+OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE, *TUTORIALS)]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,27 @@ def test_python_blocks_run(
     ]
     done = fork_server.run("-c", PROGRAM.format(blocks=sources), folder=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("page", "ends"),
+    [
+        ("docs/from-estimator-to-fit.md", {"": 0}),
+        ("docs/kill-and-restart.md", {"--kill": -signal.SIGKILL, "": 0}),
+    ],
+)
+def test_a_tutorial_prints_what_its_page_shows(
+    page: str, ends: dict[str, int], tmp_path: Path, fork_server: ForkServer
+) -> None:
+    """Its program runs once for each of its ends: by arguments, exit codes."""
+    program = tmp_path / "train.py"
+    program.write_text("\n".join(block.text for block in blocks(page, "python")))
+    printed = ""
+    for arguments, code in ends.items():
+        done = fork_server.run(str(program), *arguments.split(), folder=tmp_path)
+        assert done.returncode == code, done.stderr
+        printed += done.stdout
+    assert printed == "".join(block.text for block in blocks(page, "text"))
 
 
 def apply_diff(diff: str, source: str) -> str:

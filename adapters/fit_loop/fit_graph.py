@@ -41,7 +41,7 @@ class FitGraphPart(GraphPart):
         # What the step trains with, as hooks see it.
         self.optimizer: Any = None
         # Holds a schedule's rate for ops that were made for a constant one.
-        self._shown_rate: tf.Variable | None = None
+        self.shown_rate: tf.Variable | None = None
         # That of `model.optimizer`; None for a schedule, or if the step reads none.
         self._rate: tf.Variable | None = None
         self._other_rates: list[tf.Variable] = []
@@ -66,17 +66,17 @@ class FitGraphPart(GraphPart):
     def renew(self, function: RunningStep) -> None:
         """Shows hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
-        shown, self._shown_rate = self._rate, None
+        shown, self.shown_rate = self._rate, None
         schedule = optimizers.scheduled_rate(self.optimizer)
         if schedule is not None and self.live.learning_rate_name is not None:
-            shown = self._shown_rate = variables.host_variable(self._next_rate)
+            shown = self.shown_rate = variables.host_variable(self._next_rate)
         now = variables.model_variables(self._model)
         self.live.renew(function.names, now, shown, self._other_rates)
 
     def show_rate(self) -> None:
         """Computes a schedule's rate for ops that were made for a constant one."""
-        if self._shown_rate is not None:
-            self._shown_rate.assign(self._next_rate())
+        assert self.shown_rate is not None
+        self.shown_rate.assign(self._next_rate())
 
     def _find_rates(self, function: RunningStep) -> None:
         model, names = self._model, function.names

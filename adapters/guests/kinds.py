@@ -10,11 +10,11 @@ from typing import Any, Literal
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.installed import KERAS
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Callback
 
 Flavour = Literal["keras2", "keras3"]
-KERAS = ("keras", "tf_keras")
 # Every Keras flavour calls these on every callback, whether it overrides them or not.
 CALLBACK_METHODS = (
     "set_params",

@@ -11,17 +11,16 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.keeper import StateKeeper
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.state.backups import Backup, backups_of
+from hookbridge.adapters.state.identity import OfObjects
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
 from hookbridge.ground.protocols import Callback, Graph, Session
 
-# A keeper lives as long as a run or a saver holds it, and holds its callbacks.
+# A keeper lives as long as a run or a saver holds it.
 _KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
     weakref.WeakKeyDictionary()
 )
-_KEEPERS_OF_CALLBACKS: weakref.WeakValueDictionary[int, StateKeeper] = (
-    weakref.WeakValueDictionary()
-)
+_KEEPERS_OF_CALLBACKS: OfObjects[weakref.ref[StateKeeper]] = OfObjects()
 
 
 class RunState:
@@ -74,7 +73,7 @@ class RunState:
         """After `on_train_begin`."""
         self.part.begin()
         for callback in self.part.callbacks:
-            _KEEPERS_OF_CALLBACKS[id(callback)] = self.keeper
+            _KEEPERS_OF_CALLBACKS.put(callback, weakref.ref(self.keeper))
 
     def restore(
         self, session: Session, keys: Collection[str], *, went_back: bool
@@ -97,4 +96,5 @@ def keeper_of_graph(graph: Any) -> StateKeeper | None:
 
 def keeper_of(callback: Callback) -> StateKeeper | None:
     """What keeps the state of a callback's last training, or None."""
-    return _KEEPERS_OF_CALLBACKS.get(id(callback))
+    reference = _KEEPERS_OF_CALLBACKS.get(callback)
+    return None if reference is None else reference()

@@ -31,6 +31,9 @@ PREEMPTED = 143
 
 # Errors of calls to a task that is gone. Named, since this file imports no TensorFlow.
 _LOST_CALLS = {"UnavailableError", "AbortedError"}
+# What the text of a `DeadlineExceededError` names if the process that leads several
+# workers no longer answers; a deadline of a program's own would come again.
+_LEADER = "/tensorflow.CoordinationService/"
 _TENSORFLOW = "tensorflow.python.framework.errors_impl"
 
 _questions: list[Callable[[], int]] = []
@@ -51,7 +54,12 @@ def of_error(error: BaseException) -> int:
         return INTERRUPTED
     kinds = type(error).__mro__
     lost = any(k.__name__ in _LOST_CALLS and k.__module__ == _TENSORFLOW for k in kinds)
-    return LOST if lost or isinstance(error, errors.TaskLostError) else FAILED
+    is_leader_gone = any(
+        k.__name__ == "DeadlineExceededError" and k.__module__ == _TENSORFLOW
+        for k in kinds
+    ) and _LEADER in str(error)
+    is_lost = lost or is_leader_gone or isinstance(error, errors.TaskLostError)
+    return LOST if is_lost else FAILED
 
 
 def ask_at_end(question: Callable[[], int]) -> None:

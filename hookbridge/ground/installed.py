@@ -17,6 +17,9 @@ TENSORFLOWS = (
     "intel-tensorflow",
 )
 
+# The packages of Keras whose guests and models may be in one process.
+KERAS = ("keras", "tf_keras")
+
 
 def tensorflow() -> tuple[int, int] | None:
     """The installed TensorFlow's `(major, minor)`, or None if there is none."""

@@ -128,6 +128,7 @@ class Replay:
             str(self.recording.folder / "checkpoint"),
             names=entries,
             must_restore_weights=must_restore_weights,
+            must_restore_optimizer=False,  # a recording promises the weights
         )
 
     def _matched(

@@ -49,7 +49,7 @@ class _KerasOptimizer:
         return {name: self._array(v) for name, v in self.arrays().items()}
 
     def arrays(self) -> dict[str, Any]:
-        return {name: np.array(v) for name, v in self._values.items()}
+        return {name: v.numpy() for name, v in self._values.items()}
 
     def step(self, found: dict[str, Any], rate: float) -> None:
         import tensorflow as tf

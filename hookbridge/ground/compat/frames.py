@@ -16,6 +16,7 @@ import types
 from typing import Any, NamedTuple
 
 from hookbridge.errors import PrivateNameMovedError
+from hookbridge.ground.installed import KERAS
 
 
 class PrivateFrame(NamedTuple):
@@ -45,8 +46,7 @@ _KERAS_3_TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer|Train
 def _keras_2_frames(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
     """A row for `keras` 2.15 and one for `tf_keras`."""
     return tuple(
-        PrivateFrame(f"{keras}.src.engine.{place}", names, why)
-        for keras in ("keras", "tf_keras")
+        PrivateFrame(f"{keras}.src.engine.{place}", names, why) for keras in KERAS
     )
 
 
@@ -114,7 +114,7 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             ("self",),
             "all callbacks of a loop, to save and restore their states",
         )
-        for keras in ("keras", "tf_keras")
+        for keras in KERAS
         for event in ("set_model", "on_train_begin", "on_test_begin")
     ),
     "keras3_step": (

@@ -119,7 +119,7 @@ def keras_flavours() -> tuple[Any, ...]:
     tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
     return tuple(
         module
-        for name in ("keras", "tf_keras")
+        for name in installed.KERAS
         if (module := sys.modules.get(name)) is not None
         and hasattr(module, "callbacks")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hookbridge.ground.installed import KERAS
 from hookbridge.ground.lifecycle.events import Kind, events_of
 from hookbridge.ground.protocols import Callback
 
@@ -22,7 +23,7 @@ BATCH_EVENTS = {
 _MODES = {event: mode for mode, events in BATCH_EVENTS.items() for event in events}
 _BASES = ("SessionRunHook", "Callback")
 # The packages whose own hooks and callbacks are stock guests.
-FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
+FRAMEWORKS = ("tensorflow", *KERAS)
 # Every loop calls these methods, and their base class stores what they get.
 _SETTERS = ("set_model", "set_params")
 

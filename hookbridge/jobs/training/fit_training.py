@@ -66,7 +66,7 @@ class FitTraining:
         if settings.seed is not None:
             tf.random.set_seed(settings.seed)  # read when the dataset is made
         batches = self._process.inputs.function(TRAIN)()
-        model = self._model(batches, strategy)
+        model = self._model(batches, strategy, trains=True)
         done = self._process.global_step()  # Keras counts the end of data as a step
         if last_step is not None and done >= last_step:
             return done
@@ -122,7 +122,9 @@ class FitTraining:
         # The first worker whose data end would end the whole evaluation.
         return batches.repeat(), sum(1 for _ in batches)
 
-    def _model(self, batches: Any, strategy: Any = None) -> Any:
+    def _model(
+        self, batches: Any, strategy: Any = None, *, trains: bool = False
+    ) -> Any:
         """The compiled model, with the weights of the newest checkpoint if any."""
         process = self._process
         model = process.model(batches, strategy and strategy.scope())
@@ -130,7 +132,7 @@ class FitTraining:
             compile_model(model, process.definition, batches)
         path = process.checkpoint()
         if path is not None:
-            hb.checkpoints.restore(model, path)
+            hb.checkpoints.restore(model, path, must_restore_optimizer=trains)
         return model
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
