@@ -107,8 +107,16 @@ class Answers:
     def there(self, value: Any) -> Any:
         """What a name means, in a file that is prepared for its `AttributeError`."""
         if views.is_gone(value):
-            raise AttributeError(f"TensorFlow has no such name any more: {value!r}")
+            raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
+
+    @_not_converted
+    def has(self, value: Any, name: str) -> bool:
+        """`hasattr(value, name)`: a program that asks has another way without it."""
+        if not hasattr(value, name):
+            return False
+        is_module = inspect.ismodule(value) or views.is_gone(value)
+        return not (is_module and views.is_gone(getattr(value, name)))
 
     @_not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
