@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.ground import live_lines
+from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.jobs.callbacks.progress import Progress
@@ -119,7 +120,9 @@ def summary(
     lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
     for mode, rows in process.inputs.skipped.items():
         if rows:
-            lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
+            lines.append(
+                f"  skipped      {counted(len(rows), 'row')} of the data of `{mode}`"
+            )
     return "\n".join(lines)
 
 
@@ -140,6 +143,22 @@ def _outcome(
     since = f" (from step {before})" if before else ""
     loop, secs = settings.loop, facts["seconds"]
     return f"trained to step {step}{since} with --loop={loop} in {secs:.1f} s"
+
+
+def interruption(process: JobProcess, step: int | None) -> str:
+    """The message of a training that Ctrl-C has ended: what is saved, how it goes on.
+
+    Args:
+      process: this process of the job.
+      step: the global step at which it stopped; None if this process cannot know it.
+    """
+    at = "" if step is None else f" after step {step}"
+    path, saved = process.checkpoint(), process.global_step()
+    if path is None:
+        outcome = "Nothing is saved yet: the same command begins again at step 0."
+    else:
+        outcome = f"{path} is saved: the same command goes on from step {saved}."
+    return f"hookbridge: train: interrupted{at}. {outcome}"
 
 
 def failure(process: JobProcess, error: BaseException, mode: str, command: str) -> str:
