@@ -7,7 +7,7 @@ epoch, None if none is open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 
@@ -31,3 +31,9 @@ def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
     first, start = loop.get("origin") or (0, 0)
     epochs = (step - int(start)) // int(length)
     return Epoch(int(first) + epochs, is_open, int(start) + epochs * int(length))
+
+
+def of_loops(loops: Iterable[Mapping[str, Any]], step: int) -> Epoch | None:
+    """The epoch after a step, by the first of several loops that knows it."""
+    epochs = (of_loop(loop, step) for loop in loops)
+    return next((epoch for epoch in epochs if epoch is not None), None)

@@ -12,6 +12,7 @@ from absl import logging
 from hookbridge.adapters.state import document, epochs, rewriting, storage
 from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.parts import Part, Saved
+from hookbridge.adapters.state.restart_line import log_without_state
 from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.ground.tf_config import task_of
 
@@ -88,10 +89,10 @@ class StateFiles:
         """The epoch with which training goes on from a checkpoint, if it is known."""
         try:
             state = document.read(prefix, self._name)
-            found = [epochs.of_loop(loop, state.step) for loop in state.loops]
+            epoch = epochs.of_loops(state.loops, state.step)
         except Exception:  # a damaged file may raise anything
             return None
-        return next((epoch.number for epoch in found if epoch is not None), None)
+        return None if epoch is None else epoch.number
 
     def read(
         self,
@@ -116,14 +117,17 @@ class StateFiles:
                     os.path.basename(path),
                     others[-1],
                 )
+            else:
+                log_without_state(prefix)
             return None
         try:
             file = document.read(prefix, name)
+            epoch = epochs.of_loops(file.loops, file.step)
             loops = [parse(loop, file.step) for loop in file.loops]
             callbacks = [callback for part in self.parts for callback in part.callbacks]
             is_of_chief = task_of() == "worker" and name == storage.name_of("")
             file = file._replace(loops=loops)
-            saved = Saved(file, callbacks, path, is_of_chief=is_of_chief)
+            saved = Saved(file, callbacks, path, epoch=epoch, is_of_chief=is_of_chief)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "

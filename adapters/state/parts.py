@@ -11,7 +11,9 @@ from absl import logging
 
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Document, Entry
+from hookbridge.adapters.state.epochs import Epoch
 from hookbridge.adapters.state.matching import Matches, match
+from hookbridge.adapters.state.restart_line import log_restart
 
 # Where the last run of a callback in this process ended: the directory and the step.
 _ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
@@ -116,9 +118,11 @@ class Saved:
         callbacks: Sequence[Any],
         path: str,
         *,
+        epoch: Epoch | None = None,
         is_of_chief: bool = False,
     ) -> None:
         self.step: int = file.step
+        self._epoch = epoch
         self.is_in_step: bool = file.is_in_step
         self._entries = file.entries
         self.loops: Sequence[Any] = file.loops
@@ -141,7 +145,7 @@ class Saved:
         return None
 
     def report(self, *, is_own: bool) -> None:
-        """Logs who goes on and who begins anew, and why; who is missing if `is_own`."""
+        """Logs where the run goes on, with whose state; who is missing if `is_own`."""
         pairs, missing, lost = self._matches
         for reason, places in lost:
             if not any(self._entries[n].state for n in places):
@@ -166,13 +170,7 @@ class Saved:
         for place, callback in enumerate(self._callbacks):
             group = going_on if place in pairs else anew
             group.append(str(identity.of(callback)))
-        logging.info(
-            "hookbridge: callbacks that go on with the state in %s: %s; that begin "
-            "anew: %s.",
-            self.path,
-            ", ".join(going_on) or "none",
-            ", ".join(anew) or "none",
-        )
+        log_restart(self.path, self.step, self._epoch, going_on, anew)
 
 
 def _with_change(saved: Any, before: Any, now: Any) -> Any:

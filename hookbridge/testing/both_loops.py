@@ -213,7 +213,7 @@ _OF_A_LOOP = (
     "Done running local_init_op",
     "Create CheckpointSaverHook",
     "Calling checkpoint listeners",
-    "hookbridge: callbacks that go on",
+    "hookbridge: training goes on from step",
 )
 
 

@@ -111,6 +111,14 @@ class Answers:
         return value
 
     @_not_converted
+    def has(self, value: Any, name: str) -> bool:
+        """`hasattr(value, name)`: a program that asks has another way without it."""
+        if not hasattr(value, name):
+            return False
+        is_module = inspect.ismodule(value) or views.is_gone(value)
+        return not (is_module and views.is_gone(getattr(value, name)))
+
+    @_not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
         """`from dotted import *`, in a file that reads the names in `free` bare.
 

@@ -204,6 +204,10 @@ class _Rewriting(ast.NodeTransformer):
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
+        if isinstance(node.func, ast.Name) and node.func.id == "hasattr":
+            asked = self._call("has")
+            asked.args, asked.keywords = node.args, node.keywords
+            return ast.copy_location(asked, node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         node.args = [one for one in node.args if one not in surplus(node)]
         size: ast.expr | None = None

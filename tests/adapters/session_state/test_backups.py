@@ -210,4 +210,4 @@ def test_one_of_them_decides_in_fit(
     for name in ("checkpoint", "backup"):
         said = f"goes on from the {name}" in caplog.text
         assert said is (case.decides == name)
-    assert "callbacks that go on with the state" in caplog.text
+    assert "Callbacks that go on: " in caplog.text

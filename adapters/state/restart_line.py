@@ -1,0 +1,69 @@
+"""The line of a restart: with which state a training goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from hookbridge.adapters.state.epochs import Epoch
+
+_DATA = "The data starts over unless the loop restores its position."
+
+
+def log_restart(
+    path: str,
+    step: int,
+    epoch: Epoch | None,
+    going_on: Sequence[str],
+    anew: Sequence[str],
+) -> None:
+    """Logs from where a training goes on, and which callbacks have their state.
+
+    Args:
+      path: the file with the state of callbacks.
+      step: the global step of that state.
+      epoch: the epoch of that state, if the loop had epochs.
+      going_on: the callbacks that go on with their state.
+      anew: the callbacks that have no state in the file.
+    """
+    at = f"step {step}"
+    if epoch is not None:
+        where = "in" if epoch.is_open else "before"
+        at += f", {where} epoch {epoch.number} (the first is 0)"
+    sentences = [f"training goes on from {at}, with the state in {path}."]
+    if going_on:
+        sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
+    if anew:
+        sentences.append(f"Callbacks that begin anew: {', '.join(anew)}.")
+    _log(" ".join([*sentences, _DATA]))
+
+
+def log_without_state(prefix: str) -> None:
+    """Logs that a training goes on from a checkpoint that has no state of callbacks."""
+    _log(
+        f"training goes on from {prefix}. No file beside it has the state of "
+        f"callbacks, so they begin anew. {_DATA}"
+    )
+
+
+def _log(text: str) -> None:
+    """Logs a line as INFO with TensorFlow's logger, unless its user has set a level.
+
+    A program that sets none has Python's level, WARNING, and would see nothing.
+    """
+    logger: logging.Logger = tf.get_logger()
+    if logger.level == logging.NOTSET or logger.isEnabledFor(logging.INFO):
+        logger.handle(
+            logger.makeRecord(
+                logger.name,
+                logging.INFO,
+                __file__,
+                0,
+                "hookbridge: %s",
+                (text,),
+                None,
+                "log_restart",
+            )
+        )
