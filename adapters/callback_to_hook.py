@@ -85,10 +85,10 @@ class CallbackToHook(
         """Names the converter if `fit` looks for a method of a callback."""
         if name in CALLBACK_METHODS:
             raise errors.WrongConverterError(
-                f"`{self!r}` is a hook, which `hb.as_hooks` has made of a callback, "
-                f"and `{name}` is a method of callbacks. Give `fit`, `evaluate` and "
-                "`predict` the callback itself, in what `hb.as_callbacks([...])` "
-                "returns; hooks are for sessions and Estimators.",
+                f"`{self!r}` is a hook that `hb.as_hooks` made from a callback, and "
+                f"`{name}` is a method of callbacks. Pass the callback itself to "
+                "`hb.as_callbacks([...])`, and give the result to `fit`, `evaluate` "
+                "or `predict`; hooks are for sessions and Estimators.",
             )
         raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")
 

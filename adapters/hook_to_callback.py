@@ -105,9 +105,8 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if HookedRun.is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
-                f"`{model.name}`, and a callback has started another one with it: "
-                "a hook has one session at a time. Give the inner loop a hook of its "
-                "own.",
+                f"`{model.name}`, and a callback has started another one with it: a "
+                "hook has one session at a time. Give the inner loop a separate hook.",
                 see="live session",
             )
         if HookedRun.is_elsewhere(model):
@@ -200,9 +199,9 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if name in HOOK_METHODS:
             raise errors.WrongConverterError(
                 f"`{type(self).__name__}` of `{vars(self)['record'].name}` is a "
-                "callback, which `hb.as_callbacks` has made of a hook, and "
-                f"`{name}` is a method of hooks. Give sessions and Estimators the "
-                "hook itself, in what `hb.as_hooks([...])` returns; callbacks are for "
+                f"callback that `hb.as_callbacks` made from a hook, and `{name}` is "
+                "a method of hooks. Pass the hook itself to `hb.as_hooks([...])`, "
+                "and give the result to sessions and Estimators; callbacks are for "
                 "`fit`, `evaluate` and `predict`.",
             )
         raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")

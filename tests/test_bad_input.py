@@ -223,7 +223,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     r"The checkpoint .*model\.ckpt cannot be read; expected": lambda folder: restore(
         model(), str(checkpoint(folder))
     ),
-    "has `dense/kernal`, which is no variable .*nearest: `dense.*/kernel`": misnamed,
+    "has `dense/kernal`, which is not a variable .*nearest: `dense.*/kernel`": misnamed,
     r"`names=\['x'\]`; expected": lambda folder: restore(
         model(), whole_checkpoint(folder), names=["x"]
     ),
@@ -260,7 +260,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "the column 2 in `locations` or `label`; .* one of 2 `columns`": lambda _: (
         hb.data.Pipeline(hb.data.Rows(__file__), print, batch_size=2, label=2)
     ),
-    "broken.tfrecord is no TFRecord file; expected whole records": lambda folder: (
+    "broken.tfrecord is not a TFRecord file; expected whole records": lambda folder: (
         hb.data.Rows(damaged_records(folder)).count()
     ),
     "optimizer='adam'; expected the optimizer that": lambda _: hb.loops.OwnLoop(
@@ -331,7 +331,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
             hb.data.Rows(__file__), lambda row: row, batch_size=2
         )
     ),
-    "test_bad_input.py is no TFRecord file; expected whole records": call(
+    "test_bad_input.py is not a TFRecord file; expected whole records": call(
         hb.data.Rows, __file__, format="tfrecord"
     ),
     "'none.csv', which does not exist": call(hb.data.Rows, "none.csv"),
@@ -423,7 +423,7 @@ NO_GUESTS: dict[str, Callable[[Path], Any]] = {
     r"the class `StopAtStepHook`; .* It is at \[0\] of `hooks`": call(
         hb.loops.training_session, [v1.train.StopAtStepHook]
     ),
-    "Make hooks of it by `hb.as_hooks`": lambda _: hb.loops.training_session(
+    "Convert it with `hb.as_hooks`": lambda _: hb.loops.training_session(
         [keras2().callbacks.History()]
     ),
 }

@@ -118,7 +118,7 @@ BAD = {
     "unknown_job": (config({"wroker": ["a:1"]}), "has the job 'wroker'"),
     "no_addresses": (config({"worker": []}), r"\['cluster'\]\['worker'\] is \[\]"),
     "bad_address": (config({"worker": ["host"]}), "expected an address `host:port`"),
-    "same_address": (config({"worker": ["a:1", "a:1"]}), "address of its own"),
+    "same_address": (config({"worker": ["a:1", "a:1"]}), "a different address"),
     "two_chiefs": (config({"chief": ["a:1", "a:2"]}), "has 2 chiefs"),
     "chief_and_master": (
         config({"chief": ["a:1"], "master": ["a:2"]}),

@@ -148,9 +148,9 @@ class FitGraphPart(GraphPart):
                 if not any(variable.eager is each for each in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "
-                        "and the step of the model reads the variable itself. Assign "
-                        "to it in `before_run`: "
-                        "`variable.load(value, run_context.session)`.",
+                        "but the model's step reads the variable itself. Assign to "
+                        "it in `before_run`: `variable.load(value, "
+                        "run_context.session)`.",
                         see="live session",
                     )
                 others.append((variable.eager, index))
@@ -161,9 +161,9 @@ class FitGraphPart(GraphPart):
         read = self._names.rates_read
         if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
             raise errors.LiveSessionError(
-                "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, and "
-                "the step, which runs eagerly, has not used this optimizer. Feed the "
-                "rate of an optimizer that it uses, by the name of its variable.",
+                "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, but "
+                "the eager step has not used this optimizer. Feed the rate of an "
+                "optimizer that the step uses, by the name of its variable.",
                 see="live session",
             )
 

@@ -95,9 +95,9 @@ class OwnInstallation:
             self.function = self._make_function(source)
         elif source.function is not step:
             raise errors.RefusedError(
-                f"Hooks have one step in a loop: received `{_name(step)}` after "
-                f"`{_name(source.function)}`. Put both into one function, or give the "
-                "second one a loop of its own.",
+                f"A loop has one step for its hooks: received `{_name(step)}` after "
+                f"`{_name(source.function)}`. Put both into one function, or use a "
+                "separate loop for the second one.",
                 see="own loops",
             )
         source.named = named

@@ -129,9 +129,9 @@ class TappedFunction:
         """A function that calls the step with the fetches of a program."""
         model = self._model
         if model.distribute_strategy.num_replicas_in_sync > 1:
-            _check_no_tensors(fed, "every replica has a tensor of its own")
+            _check_no_tensors(fed, "every replica has its own tensor")
         if self.inner is None or (self.is_optional and not makes_one_step(model)):
-            _check_no_tensors(fed, "it runs eagerly or several steps a call")
+            _check_no_tensors(fed, "it runs eagerly, or runs several steps per call")
             return self._in_three_calls(program, tapped, fed)
         return self._merged(program, tapped, fed)
 

@@ -263,9 +263,10 @@ def values_of(
         return {name: values[key] for name, key in tapped.items()}
     except KeyError as e:
         raise errors.LiveSessionError(
-            f"A hook fetches `{e.args[0]}`, which the step has computed where nobody "
-            "sees it: it runs eagerly, and a `tf.function` in it keeps its tensors. "
-            "Return the value from the step, or make the step itself a `tf.function`.",
+            f"A hook fetches `{e.args[0]}`, which cannot be read from outside: the "
+            "step runs eagerly, and a `tf.function` in it keeps its tensors to "
+            "itself. Return the value from the step, or make the step itself a "
+            "`tf.function`.",
             see="own loops",
         ) from e
 

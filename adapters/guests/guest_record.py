@@ -112,10 +112,11 @@ class Guest:
         """Refuses a guest that is a hook and a callback at once."""
         if kinds.has_hook_methods(self.item) and kinds.is_callback(self.item):
             raise errors.RefusedError(
-                f"`{self.name}` is a `SessionRunHook` and a Keras `Callback` at once; "
-                "expected one of the two, since a loop calls a guest as one of them. "
-                "Make two classes of it, whose objects share what both need, and give "
-                f"both: `[{self.name}Hook(shared), {self.name}Callback(shared)]`.",
+                f"`{self.name}` is both a `SessionRunHook` and a Keras `Callback`; "
+                "expected one of the two, since a loop calls a guest as only one of "
+                "them. Split it into two classes whose objects share what both need, "
+                f"and give both: `[{self.name}Hook(shared), "
+                f"{self.name}Callback(shared)]`.",
                 see="a hook and a callback at once",
             )
 

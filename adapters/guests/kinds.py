@@ -152,7 +152,7 @@ def hooks_only(hooks: Any) -> list[Any]:
     items = list(items)
     for place, hook in enumerate(items):
         if not is_hook(hook):
-            way_out = "Make hooks of it by `hb.as_hooks`." if is_callback(hook) else ""
+            way_out = "Convert it with `hb.as_hooks`." if is_callback(hook) else ""
             complaint = f"{_complaint(hook)} It is at [{place}] of `hooks`. {way_out}"
             raise errors.NotAGuestError(complaint.rstrip())
     return items

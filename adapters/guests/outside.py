@@ -61,9 +61,9 @@ class OutsideVariables:
                 continue
             said.add(id(callback))
             logging.warning(
-                "hookbridge: `%s` holds the eager variable `%s` (`self%s`), which has "
-                "not changed up to step %d. A session trains the variables of its "
-                "graph, so what this callback saves or reads of it is untrained. Use "
+                "hookbridge: `%s` holds the eager variable `%s` (`self%s`), which "
+                "has not changed up to step %d. A session trains the variables of "
+                "its graph, so this callback saves or reads untrained values. Use "
                 "`self.model`, which has the session's weights: for example "
                 "`tf.train.Checkpoint(model=self.model)`, made in `on_train_begin`.",
                 kinds.name_of(callback),

@@ -110,7 +110,7 @@ _ROWS = (
         ),
         refused_in_keras2=(
             "it swaps the moving averages of a Keras 3 optimizer",
-            "give the Keras 2 optimizer `use_ema=True`, with which it does so itself",
+            "give the Keras 2 optimizer `use_ema=True`; it then swaps them itself",
         ),
     ),
     StockCallback(

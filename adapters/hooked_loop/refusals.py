@@ -109,8 +109,8 @@ def check_graph(hook: Hook, graph: Graph | None = None) -> None:
         name = str(getattr(element, "name", type(element).__name__))
         raise errors.RefusedError(
             f"`{kinds.name_of(hook)}` cannot run in `Model.fit`: its attribute "
-            f"`{attribute}` holds `{name}`, which is not of the graph that hooks see "
-            "there. Let the hook be made in `begin`, on that graph: "
+            f"`{attribute}` holds `{name}`, which does not belong to the graph that "
+            "hooks see there. Make the hook in `begin`, on that graph: "
             f"`hb.in_begin(lambda: {kinds.name_of(hook)}(...))`; or give it the name "
             'of a tensor of the step, such as "loss:0".',
             see="hook made of tensors",

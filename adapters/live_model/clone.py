@@ -36,10 +36,11 @@ def check(model: KerasModel) -> None:
         )
     if compat.is_keras3(keras):
         raise errors.RefusedError(
-            f"`model` is a Keras 3 model (`{type(model).__module__}."
-            f"{type(model).__name__}`). A Keras 3 model is not whole in the graph of a "
-            "session loop: no step runs what its layers update beside the trained "
-            "weights (moving averages of BatchNormalization). Build it with "
+            "`model` is a Keras 3 model "
+            f"(`{type(model).__module__}.{type(model).__name__}`). A Keras 3 model "
+            "is incomplete in the graph of a session loop: steps train its weights, "
+            "but do not run the other updates of its layers (such as the moving "
+            "averages of BatchNormalization). Build it with "
             f"{compat.keras_2_advice()}; Keras 3 callbacks work with it.",
             see="model in a session",
         )

@@ -79,8 +79,8 @@ class LiveOptimizer:
         if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
-                "session loop under hookbridge, where `learning_rate` (`lr`) is all "
-                f"that can be set: the rest is in the graph. {_way_out(name)}",
+                "session loop under hookbridge, where only `learning_rate` (`lr`) "
+                f"can be set: the rest is in the graph. {_way_out(name)}",
                 see="model in a session",
             )
         super().__setattr__(name, value)
@@ -154,9 +154,9 @@ class LiveOptimizer:
             self._iterations = eager_variable(np.int64(self._step()), "iterations")
             self._set_iterations = watched.refuse_assignment(
                 self._iterations,
-                "`model.optimizer.iterations` was assigned, but this callback runs in "
-                "a session loop under hookbridge, where it is only read: it is the "
-                f"global step, by which epochs are counted. {_way_out('iterations')}",
+                "`model.optimizer.iterations` was assigned, but this callback runs "
+                "in a session loop under hookbridge, where it is read-only: it is "
+                f"the global step, which counts the epochs. {_way_out('iterations')}",
             )
         self.sync_iterations()
         return self._iterations

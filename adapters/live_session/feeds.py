@@ -44,8 +44,8 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
         array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
     except (TypeError, ValueError) as e:
         raise errors.RunArgumentsError(
-            f"{e}: the feed of `{tensor.name}` is {shown(value)}; expected what NumPy "
-            f"can make {tensor.dtype.name} of."
+            f"{e}: the feed of `{tensor.name}` is {shown(value)}; expected a value "
+            f"that NumPy can convert to {tensor.dtype.name}."
         ) from e
     if not tensor.shape.is_compatible_with(array.shape):
         raise errors.RunArgumentsError(

@@ -113,10 +113,10 @@ class GraphVariables:
         if old:
             raise errors.LiveSessionError(
                 f"An op of a hook uses `{old[0]}`, a variable of an optimizer that a "
-                "callback has replaced during this `fit`. Look the variable up in the "
-                "step that needs it; `learning_rate:0` is the rate of the optimizer "
-                "in force. Leave saving to a `CheckpointSaverHook` without a saver or "
-                "scaffold of its own.",
+                "callback has replaced during this `fit`. Look the variable up in "
+                "the step that needs it; `learning_rate:0` is the rate of the "
+                "optimizer in force. To save, use a `CheckpointSaverHook` without "
+                "`saver` or `scaffold`.",
                 see="live session",
             )
         slots = {n for n, v in self._known.items() if v.is_of_optimizer}
@@ -126,8 +126,8 @@ class GraphVariables:
             raise errors.LiveSessionError(
                 "A callback has compiled the model again during this `fit`, and the "
                 f"saver of a hook does not save `{missing[0]}` of the optimizer that "
-                "it has now. Leave saving to a `CheckpointSaverHook` without a saver "
-                "or scaffold of its own, in a `fit` without variables of hooks.",
+                "it has now. To save, use a `CheckpointSaverHook` without `saver` or "
+                "`scaffold`, in a `fit` where no hook makes variables.",
                 see="live session",
             )
 

@@ -122,8 +122,8 @@ class StepNames:
         for key in keys:
             if key.startswith(OUTPUTS):
                 raise errors.LiveSessionError(
-                    f"`{key}` is what the step returns, and nothing in the step is "
-                    "computed from it. Feed a tensor that comes before it.",
+                    f"`{key}` is a result of the step, and nothing in the step is "
+                    "computed from it. Feed a tensor that is computed before it.",
                     see="live session",
                 )
         for key in self.of_rows.intersection(keys):
@@ -143,8 +143,8 @@ class StepNames:
             rates = ", ".join(f"`{rate}`" for rate in self.other_rate_names)
             return errors.UnknownTensorError(
                 f"{e.args[0]} `learning_rate:0` is the learning rate of "
-                "`model.optimizer`, and the step does not read one. The rates of "
-                f"constant value that it reads: {rates or 'none'}."
+                "`model.optimizer`, but the step does not read one. Constant rates "
+                f"that it reads: {rates or 'none'}."
             )
         near = nearest(full, [*others, *self._short, *self._plain])
         # If no name is much alike, those of losses and metrics come first; a name with

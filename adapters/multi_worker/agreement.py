@@ -86,9 +86,10 @@ class Agreement:
         ]
         if missing:
             raise errors.RefusedError(
-                f"`hb.as_callbacks` is in the `fit` of {self._me}, and not in that of "
-                f"{', '.join(missing)}: a stop could not reach it. Give `fit` the list "
-                "of `hb.as_callbacks` in every process, be it that of an empty list.",
+                f"The `fit` of {self._me} has `hb.as_callbacks`, but the `fit` of "
+                f"{', '.join(missing)} does not: a stop could not reach it. Give "
+                "`fit` the list of `hb.as_callbacks` in every process, even if it is "
+                "`hb.as_callbacks([])`.",
                 see="several workers",
             )
 

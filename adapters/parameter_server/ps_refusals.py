@@ -19,8 +19,8 @@ _REFUSED_HOOKS: dict[str, tuple[str, str]] = {
         "use `tf.profiler.experimental.client.trace` with the workers' addresses",
     ),
     "BackgroundSaverHook": (
-        "it copies the values of its process, and the servers have them",
-        "use `CheckpointSaverHook`, for which the servers write them",
+        "it copies the values of its own process, but the servers hold them",
+        "use `CheckpointSaverHook`; the servers then write the values",
     ),
 }
 

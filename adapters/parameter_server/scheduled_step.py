@@ -105,8 +105,8 @@ class ScheduledStep:
         if fed.other_rates:
             raise errors.LiveSessionError(
                 "Only the rate of `model.optimizer`, `learning_rate:0`, can be fed "
-                "under `ParameterServerStrategy`. Set that of another optimizer as "
-                "`optimizer.learning_rate`.",
+                "under `ParameterServerStrategy`. Set the rate of another optimizer "
+                "by `optimizer.learning_rate`.",
                 see="parameter servers",
             )
         if fed.rate is not None:

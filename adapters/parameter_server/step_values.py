@@ -69,7 +69,7 @@ def _wait(remote: Any) -> None:
     # `get` before that would copy the value itself. The copy fails if the worker dies,
     # although the coordinator gives the step to another worker.
     if not PREEMPTED.wait_until(is_ready, _POLL_SECS):
-        raise tf.errors.OutOfRangeError(None, None, "The step was given up.")
+        raise tf.errors.OutOfRangeError(None, None, "The step was abandoned.")
 
 
 class StepValue:

@@ -87,20 +87,19 @@ def _refuse(source: LogSource, op: Any) -> None:
     if op.type == _PLACEHOLDER:
         raise errors.RefusedError(
             f"{entry} cannot be fetched with the training step: it needs the "
-            f'placeholder "{op.name}", which the step does not need and the run '
-            "does not feed. Instead, feed it in each run of the train op, or "
-            "compute the entry from what the step takes; metrics of other data "
-            "belong into `as_hooks(..., validation=...)`.",
+            f'placeholder "{op.name}", which the step does not need and the run does '
+            "not feed. Instead, feed it in each run of the train op, or compute the "
+            "entry from what the step takes; metrics of other data belong in "
+            "`as_hooks(..., validation=...)`.",
             see="logs in a session",
         )
     raise errors.RefusedError(
         f'{entry} cannot be fetched with the training step: it needs "{op.name}" '
-        f"({op.type}), which the step does not run, so that each step would take a "
-        "batch more from that iterator or queue, and its end would end the "
-        "training. Instead, call `get_next()` once and compute the entry from the "
-        "same batch as the loss, or fetch it in the loop together with the "
-        "train op; metrics of other data belong into "
-        "`as_hooks(..., validation=...)`.",
+        f"({op.type}), which the step does not run. Each step would take an extra "
+        "batch from that iterator or queue, and the training would end when it runs "
+        "out. Instead, call `get_next()` once and compute the entry from the same "
+        "batch as the loss, or fetch it in the loop together with the train op; "
+        "metrics of other data belong in `as_hooks(..., validation=...)`.",
         see="logs in a session",
     )
 

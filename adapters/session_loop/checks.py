@@ -38,7 +38,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
         extras.check(
             "tensorboard",
             user="`TensorBoard`",
-            way_out="TensorFlow 2.20 and later do not bring it.",
+            way_out="TensorFlow 2.20 and later do not include it.",
         )
     if guest.saves_model and not has_model:
         raise _refuse(
@@ -118,8 +118,8 @@ def needs_epochs_only(guest: Guest) -> bool:
 def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
     """The error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
-        f"`{guest.name}` acts by epoch, and a session loop has none of "
-        f"its own. Say how many training steps make one: {config.way_to_epochs}.",
+        f"`{guest.name}` works in epochs, and a session loop has none. Say how many "
+        f"training steps make an epoch: {config.way_to_epochs}.",
         see="epochs in a session",
     )
 

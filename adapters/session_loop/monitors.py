@@ -66,8 +66,8 @@ def _never_validated(
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", and with '
         f"`validation_freq={shown(config.validation_freq)}` none of the "
-        f"{config.epochs} epochs ends with the validation; expected one at least. Give "
-        "another `validation_freq`, or train on with a warning, as Keras does: "
+        f"{config.epochs} epochs ends with the validation; expected at least one. "
+        "Give another `validation_freq`, or train on with a warning, as Keras does: "
         '`as_hooks(..., missing_metric="warn")`.',
         see="logs in a session",
     )
@@ -176,10 +176,10 @@ def warn_without_loss(config: HookOptions) -> None:
     """Warns that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):
         logging.warning(
-            "hookbridge: the loss of this training graph was not found, so `logs` of "
-            "its callbacks is without it (no EstimatorSpec is there, no scalar summary "
-            '"loss", no tensor "loss:0", nothing in `tf.compat.v1.losses`). Name it: '
-            '`as_hooks(..., logs={"loss": <tensor or name>})`.'
+            "hookbridge: the loss of this training graph was not found, so the "
+            "`logs` of its callbacks lack it (there is no EstimatorSpec, no scalar "
+            'summary "loss", no tensor "loss:0", nothing in `tf.compat.v1.losses`). '
+            'Name it: `as_hooks(..., logs={"loss": <tensor or name>})`.'
         )
 
 

@@ -158,14 +158,14 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
     for key, source in logs.items():
         if not key or key.startswith("val_"):
             raise errors.InvalidArgumentError(
-                f"`logs` has the key {shown(key)}; expected names of metrics of "
-                "the training. What makes `val_*` is given as `validation=`."
+                f"`logs` has the key {shown(key)}; expected names of metrics of the "
+                "training. To get `val_*`, give `validation=`."
             )
         if source is None:
             raise errors.InvalidArgumentError(
-                f"logs[{key!r}] is None; expected a tensor of the training "
-                "graph, or its name. Leave the entry out if there is none: a loss "
-                "is then looked for in the graph."
+                f"logs[{key!r}] is None; expected a tensor of the training graph, or "
+                "its name. Leave the entry out if there is none: hookbridge then "
+                "looks for a loss in the graph."
             )
 
 
@@ -179,11 +179,11 @@ def _check_frequency(value: object) -> None:
             if len(value):
                 return
         raise errors.InvalidArgumentError(
-            f"Received `validation_freq={shown(value)}`; expected the epochs, counted "
-            "from 1, that end with the validation, one at least."
+            f"Received `validation_freq={shown(value)}`; expected at least one epoch "
+            "that ends with the validation, counted from 1."
         )
     if optional_count("validation_freq", value) is None:
         raise errors.InvalidArgumentError(
-            "Received `validation_freq=None`; expected every how many epochs, or the "
-            "epochs, counted from 1, that end with the validation."
+            "Received `validation_freq=None`; expected the number of epochs between "
+            "validations, or the epochs that end with one, counted from 1."
         )

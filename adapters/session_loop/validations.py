@@ -170,7 +170,7 @@ def _how_to_run(result: object) -> str:
     for value in values:
         if tf.is_symbolic_tensor(value) or hasattr(value, "initializer"):
             return (
-                f' "{value.name}" has a value in a run of the session only; run it: '
+                f' "{value.name}" has a value only in a run of the session; run it: '
                 "`lambda session: session.run({...}, {x: ..., y: ...})`."
             )
     return ""
@@ -235,8 +235,8 @@ def as_validation(validation: Any) -> Validation | None:
 
         return UserValidation(run_eagerly, validation)
     raise errors.InvalidArgumentError(
-        f"`validation` is {shown(validation)}; expected a function of the session, or "
-        "without arguments, that returns {metric: value}, a pair (estimator, "
+        f"`validation` is {shown(validation)}; expected a function of the session, "
+        "or without arguments, that returns {metric: value}, a pair (estimator, "
         "eval_spec), or an object with a method `run(session, report)` (see "
-        "hookbridge.ground.validation.Validation)."
+        "`hb.Validation`)."
     )

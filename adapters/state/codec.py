@@ -38,7 +38,7 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
         return value
     if isinstance(value, np.generic) and _is_number(value.dtype):
         if value.dtype.kind == "c":  # JSON has no complex numbers
-            raise NotStorableError(f"{type(value).__name__} is no number of JSON")
+            raise NotStorableError(f"{type(value).__name__} is not a JSON number")
         return value.item()
     if isinstance(value, (int, float)):
         return value

@@ -114,8 +114,8 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
     entry = entries[place]
     del entry["state"][name]
     logging.warning(
-        "hookbridge: `%s.%s` has %d bytes as JSON. A state has at most %d, so it is "
-        "left out and begins anew after a restart. A NumPy array may be larger.",
+        "hookbridge: `%s.%s` takes %d bytes as JSON. The limit is %d, so it is not "
+        "saved and begins anew after a restart. A NumPy array may be larger.",
         entry["class"],
         name,
         sizes[place, name],
@@ -177,8 +177,8 @@ def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:
     most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)
     digest = document["arrays"]
     if not re.fullmatch("[0-9a-f]{64}", digest):
-        raise ValueError(f"{digest!r} is no digest of its arrays")
+        raise ValueError(f"{digest!r} is not a digest of arrays")
     data = storage.read(storage.arrays_path(prefix, name, digest), most)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise ValueError("its arrays are those of another state")
+        raise ValueError("its arrays belong to another state")
     return codec.from_bytes(data)

@@ -111,8 +111,8 @@ class StateFiles:
             if others := storage.others(prefix, name):
                 logging.warning(
                     "hookbridge: the checkpoint %s has no state of callbacks (%s), "
-                    "though others of this job have, such as %s. Training goes on from "
-                    "the checkpoint; callbacks begin anew.",
+                    "though other checkpoints of this job do, such as %s. Training "
+                    "goes on from the checkpoint; callbacks begin anew.",
                     prefix,
                     os.path.basename(path),
                     others[-1],
@@ -140,10 +140,10 @@ class StateFiles:
         saved.report(is_own=of_task is None)
         if file.is_in_step and of_task is None:
             logging.warning(
-                "hookbridge: the job ended within the step of the checkpoint %s, "
-                "before its callbacks had all events of that step. They go on without "
-                "the end of that batch: what they count, and the mean of its epoch, "
-                "lack it.",
+                "hookbridge: the job ended during the step of the checkpoint %s, "
+                "before its callbacks had all events of that step. They go on "
+                "without the end of that batch: their counts and the mean of its "
+                "epoch lack it.",
                 prefix,
             )
         return saved

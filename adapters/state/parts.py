@@ -151,17 +151,17 @@ class Saved:
             if not any(self._entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
-                "hookbridge: %s (in %s). A callback is known by the texts that it is "
-                "constructed with, or by an attribute `state_key` of its own: set one "
-                "that stays the same.",
+                "hookbridge: %s (in %s). A callback is identified by the texts that "
+                "it is constructed with, or by its attribute `state_key`. Set a "
+                "`state_key` that stays the same.",
                 reason,
                 self.path,
             )
         states = [self._entries[n] for n in missing if self._entries[n].state]
         if states and is_own:
             logging.warning(
-                "hookbridge: %s has the state of %s, no longer among the callbacks; it "
-                "is left out.",
+                "hookbridge: %s has the state of %s, which is no longer among the "
+                "callbacks; it is ignored.",
                 self.path,
                 ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
             )

@@ -31,7 +31,7 @@ def read(path: str, most: int) -> bytes:
     """The contents of a file."""
     # To open a FIFO would wait for somebody who writes to it.
     if "://" not in path and not os.path.isfile(path):
-        raise ValueError(f"{path} is no regular file")
+        raise ValueError(f"{path} is not a regular file")
     size = int(tf.io.gfile.stat(path).length)
     if size > most:
         raise ValueError(f"{path} has {size} bytes, expected at most {most}")
@@ -50,8 +50,8 @@ def write(path: str, data: bytes) -> None:
     for place in (path, part):
         if os.path.isdir(place):
             raise errors.UnwritableError(
-                f"The state of callbacks cannot be written to {place}: a folder is in "
-                "its place. Move the folder away, or save to another directory."
+                f"The state of callbacks cannot be written to {place}: a folder has "
+                "that name. Move the folder away, or save to another directory."
             )
     try:
         os.unlink(part)

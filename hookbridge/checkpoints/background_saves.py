@@ -317,8 +317,8 @@ def _check_is_local(session: Session, saver: Any) -> None:
     devices = [tf.DeviceSpec.from_string(t.device) for t in entries.values()]
     if len({(each.job, each.task) for each in devices}) > 1:
         raise errors.RefusedError(
-            "`BackgroundSaverHook` copies the values of its process, and those of this "
-            "session are on parameter servers too. Use "
-            "`CheckpointSaverHook`, for which the servers write them.",
+            "`BackgroundSaverHook` copies the values of its own process, but "
+            "parameter servers hold some values of this session. Use "
+            "`CheckpointSaverHook`; the servers then write the values.",
             see="background saves",
         )

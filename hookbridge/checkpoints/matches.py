@@ -139,9 +139,10 @@ def check_optimizer(
         more = f", and {_quoted(left)} would be left" if left else ""
         raise errors.CheckpointMismatchError(
             f"{path} {wrong} the optimizer of the model `{model.name}`{more}, so the "
-            "training would not go on as it was. Compile the model with the optimizer "
-            "of the checkpoint, map the names with `names={...}`, or begin with an "
-            f"optimizer without its past by `must_restore_optimizer=False`.\n{report}"
+            "training would not go on as before. Compile the model with the "
+            "optimizer of the checkpoint, map the names with `names={...}`, or begin "
+            "with a fresh optimizer by `must_restore_optimizer=False`.\n"
+            f"{report}"
         )
 
 

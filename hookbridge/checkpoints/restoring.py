@@ -127,7 +127,7 @@ def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
         if name not in known:
             near = ", ".join(f"`{n}`" for n in nearest(str(name), known))
             raise errors.InvalidArgumentError(
-                f"`names` has `{name}`, which is no variable of the model; the "
+                f"`names` has `{name}`, which is not a variable of the model; the "
                 f"nearest: {near}."
             )
     return names.get

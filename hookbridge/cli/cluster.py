@@ -25,7 +25,7 @@ NOTE = (
     "although the addresses say localhost: run this where nobody else can connect."
 )
 FIELDS = {
-    "num_workers": "Number of workers beside the chief.",
+    "num_workers": "Number of workers, in addition to the chief.",
     "num_ps": "Number of parameter servers; they end after all other tasks.",
     # A flag that is on by default: its help is that of `--no_chief`.
     "chief": "Start no chief; worker 0 acts as chief.",
@@ -35,8 +35,8 @@ FIELDS = {
     "--task_index instead of TF_CONFIG; worker 0 acts as chief.",
     "group_stop": "Let tasks of `hookbridge run FILE` end as in TensorFlow, where one "
     "may wait for the others forever.",
-    "log_dir": "Folder for the output of each task; TensorFlow's messages at the start "
-    "are then not shown.",
+    "log_dir": "Folder for the output of each task; hides TensorFlow's startup "
+    "messages.",
 }
 
 
@@ -47,7 +47,7 @@ UNUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "local": (("name", "image", "volume"), "only a job elsewhere has it"),
     "tfjob": (LOCAL, "a TFJob has no place for it"),
     "jobset": (LOCAL, "a JobSet has no place for it"),
-    "slurm": ((*LOCAL, "image", "volume"), "a script of Slurm has no place for it"),
+    "slurm": ((*LOCAL, "image", "volume"), "a Slurm script has no place for it"),
 }
 _SAVE_SECS = 60.0
 
@@ -62,7 +62,9 @@ def define_flags(parser: Parser) -> None:
     )
     parser.flag("config", None, text, str)
     parser.group("elsewhere")
-    text = "Run it here, or print a manifest of Kubernetes, or a script for sbatch."
+    text = (
+        "Run the command here, or print a Kubernetes manifest or a script for sbatch."
+    )
     parser.flag("to", "local", text, tuple(UNUSED))
     parser.flag("name", "hookbridge-job", "The name of the job.")
     parser.flag("image", None, "The container image that has the program.", str)
@@ -94,7 +96,7 @@ def run(values: Values) -> int:
     if cluster.tf1_flags and cluster.evaluator:
         raise errors.InvalidArgumentError(
             "Received --tf1_flags and --evaluator; expected one of them: these flags "
-            "know parameter servers and workers only."
+            "describe only parameter servers and workers."
         )
     if values.to == "local":
         return cluster.run(values.rest)

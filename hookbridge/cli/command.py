@@ -153,8 +153,8 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
             "commands:",
             *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
             "",
-            "`hookbridge COMMAND --help` lists the flags of a command; those",
-            "with results have --format=json, the others print what they make or run.",
-            "`hookbridge --version` prints what a report of a fault needs.",
+            "`hookbridge COMMAND --help` lists the flags of a command. Commands that",
+            "report results accept --format=json.",
+            "`hookbridge --version` prints what to include in a bug report.",
         ]
     )

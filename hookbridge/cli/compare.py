@@ -22,12 +22,12 @@ def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("reference")
     parser.argument("port")
-    text = "A JSON file {recorded name: name in the port}, where names do not tell."
+    text = "A JSON file {recorded name: name in the port}, for names that do not match."
     parser.flag("names", None, text, str)
-    text = "What the first loss may be off, as a part of it; others are multiples."
+    text = "Relative tolerance of the first loss; other tolerances are multiples of it."
     parser.flag("tolerance", None, text, float)
-    parser.flag("page", None, "An HTML file to write, with both curves.", str)
-    parser.flag("format", "text", "How it is written.", ("text", "json"))
+    parser.flag("page", None, "HTML file to write, with both curves.", str)
+    parser.flag("format", "text", "Format of the result.", ("text", "json"))
 
 
 def run(values: Values) -> int:
@@ -60,6 +60,6 @@ def _names(file: str) -> Any:
         ) from e
     except ValueError as e:
         raise errors.InvalidArgumentError(
-            f"Received --names={file!r}, which is no JSON ({e}); expected "
+            f"Received --names={file!r}, which is not JSON ({e}); expected "
             '{"recorded name": "name in the port"}.'
         ) from e

@@ -12,10 +12,11 @@ USAGE = "[--flag=value ...]"
 EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
 NOTE = f"{cluster.NOTE}\nWith --local no server starts."
 FIELDS = {
-    "epochs": "Train for at most so many epochs.",
+    "epochs": "Maximum number of epochs.",
     "batch_size": "Examples in a step; a multiple of --num_towers times two workers.",
     "num_towers": "Towers of the session loop, in each worker.",
-    "model_dir": "Where everything is written; files of an earlier demo are replaced.",
+    "model_dir": "Folder for everything that is written; replaces the files of an "
+    "earlier demo.",
     "progress": "Show no progress line.",
 }
 
@@ -25,7 +26,7 @@ def define_flags(parser: Parser) -> None:
     parser.fields(DemoSettings(), FIELDS, least=1)
     parser.flag("local", False, "Run both loops in this process, without clusters.")
     parser.flag("open", False, "Open report.html in the browser at the end.")
-    text = "How the report is written on stdout."
+    text = "Format of the report on stdout."
     parser.flag("format", "text", text, ("text", "json"))
 
 

@@ -11,8 +11,9 @@ SUMMARY = "Say whether an old program runs, and which places need manual work."
 USAGE = "[--flag=value ...] PATH...   or   ... -m MODULE"
 EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
-    "Nothing is run and TensorFlow is not imported. Exit code 1 if a place found\n"
-    "manual work: neither `hookbridge run` nor `hookbridge migrate` takes it."
+    "Nothing is run and TensorFlow is not imported. Exit code 1 if anything needs\n"
+    "manual work, that is, neither `hookbridge run` nor `hookbridge migrate` can\n"
+    "handle it."
 )
 
 
@@ -20,10 +21,10 @@ def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("paths", "*")
     parser.add_argument("-m", default="", help=HIDDEN)
-    parser.flag("details", False, "Show also the places that need no manual work.")
-    parser.flag("format", "text", "How it is written.", ("text", "json"))
+    parser.flag("details", False, "Also show the places that need no manual work.")
+    parser.flag("format", "text", "Format of the result.", ("text", "json"))
     parser.flag(
-        "target", NEWEST, "The version of TensorFlow that the program is to run on."
+        "target", NEWEST, "The TensorFlow version that the program will run on."
     )
 
 

@@ -25,13 +25,13 @@ def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("file", flag="model_def")
     parser.flag("host", "session", "The loop that would run the guests.", HOSTS)
-    text = "The loop of `hookbridge train`, in place of --host."
+    text = "The loop of `hookbridge train`; use it instead of --host."
     parser.flag("loop", None, text, LOOPS)
     text = "Parameter servers of the training, with --loop."
     parser.flag("num_ps", 0, text, least=0)
-    text = "Show each event of each guest, and what it costs."
+    text = "Show each event of each guest and its cost."
     parser.flag("details", False, text)
-    parser.flag("format", "text", "How the report is printed.", ("text", "json"))
+    parser.flag("format", "text", "Format of the report.", ("text", "json"))
 
 
 def run(values: Values) -> int:

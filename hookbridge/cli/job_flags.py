@@ -48,9 +48,15 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
         "train_steps": ("Global step at which the training ends.", int),
     },
     "cluster": {
-        "num_towers": ("GPUs of a process, or else CPUs, that share each batch.", None),
-        "batch_per_tower": ("Give each tower a whole batch of its own.", None),
-        "num_workers": ("Number of workers beside the chief, without TF_CONFIG.", None),
+        "num_towers": (
+            "Number of GPUs (without GPUs: CPUs) of a process that share each batch.",
+            None,
+        ),
+        "batch_per_tower": ("Give each tower a whole batch.", None),
+        "num_workers": (
+            "Number of workers, in addition to the chief, without TF_CONFIG.",
+            None,
+        ),
         "num_ps": ("Number of parameter servers, without TF_CONFIG.", None),
         "sync": ("Average the gradients of all workers for each update.", None),
     },
@@ -101,7 +107,7 @@ def define(parser: Parser, files: str = "") -> None:
                 least=_LEAST.get(name, 1),
                 aliases=_ALIASES.get(name, ()),
             )
-    parser.flag("format", "text", "How the result is printed.", ("text", "json"))
+    parser.flag("format", "text", "Format of the result.", ("text", "json"))
 
 
 def settings_of(values: Values) -> TrainingSettings:

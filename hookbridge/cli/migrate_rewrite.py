@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
+from hookbridge.ground.counted import counted
 from hookbridge.old_programs.names.target import NEWEST, said
 from hookbridge.old_programs.reading.modules import Unread
 
 if TYPE_CHECKING:
     from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite
 
-SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show how it would be."
+SUMMARY = "Rewrite TF1 code for a newer TensorFlow, or show the changes."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate rewrite --diff examples/tf1_script.py"
 NOTE = (
@@ -38,13 +39,13 @@ def define_flags(parser: Parser) -> None:
     parser.argument("paths", "*")
     for name, text in FLAGS.items():
         parser.flag(name, False, text)
-    text = "Write everything into this new folder, and leave the files as they are."
-    parser.flag("to", "", text)
-    parser.flag("only", [], "Apply these rules alone, by name.")
-    parser.flag("skip", [], "Leave these rules out.")
-    parser.flag(
-        "target", NEWEST, "The version of TensorFlow that the code is to run on."
+    text = (
+        "Write everything into this new folder and leave the original files unchanged."
     )
+    parser.flag("to", "", text)
+    parser.flag("only", [], "Apply only these rules, given by name.")
+    parser.flag("skip", [], "Skip these rules.")
+    parser.flag("target", NEWEST, "The TensorFlow version that the code will run on.")
 
 
 def run(values: Values) -> int:
@@ -52,7 +53,7 @@ def run(values: Values) -> int:
     escape_unknown()
     if values.list_rules:
         others = ("check", "write", "to", "diff", "only", "skip")
-        values.refuse(others, "--list_rules", "it prints the list and no more")
+        values.refuse(others, "--list_rules", "it only prints the list")
         print(_rules())
         return 0
     _check_flags(values)
@@ -75,7 +76,7 @@ def _check_flags(values: Values) -> None:
             "Received no paths; expected Python files, notebooks or folders of them."
         )
     if values.write:
-        reason = "--check tells what a write would change"
+        reason = "--check reports what a write would change"
         values.refuse(["check"], "--write", reason)
     if values.to:
         values.refuse(["check", "write"], "--to", "it leaves the files as they are")
@@ -143,9 +144,9 @@ def _sum_up(
     did = "rewritten" if counts["written"] else "would change"
     changed = counts["written"] or counts["changed"]
     print(
-        f"{counts['files']} files read, {changed} {did}, {counts['todos']} comments "
-        f"for a person, {counts['unread']} not read, {counts['unwritten']} not "
-        f"written; {target}",
+        f"{counted(counts['files'], 'file')} read, {changed} {did}, "
+        f"{counted(counts['todos'], 'comment')} for a person, "
+        f"{counts['unread']} not read, {counts['unwritten']} not written; {target}",
         *failures,
         sep="\n",
         file=where,
@@ -155,5 +156,8 @@ def _sum_up(
 def _rules() -> str:
     width = max(len(rule.name) for rule in old_programs.REWRITES)
     lines = [f"{rule.name:<{width}}  {rule.summary}" for rule in old_programs.REWRITES]
-    text = "Comments above what is left: `# TODO(hookbridge): CODE reason`."
+    text = (
+        "Comments above the code that needs manual work: `# TODO(hookbridge): CODE "
+        "reason`."
+    )
     return "\n".join([*lines, f"{'todos':<{width}}  {text}"])

@@ -15,11 +15,9 @@ FORMATS = ("text", "json", "sarif", "html")
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     parser.argument("paths", "+")
-    parser.flag("format", "text", "How the report is written.", FORMATS)
-    parser.flag(
-        "target", NEWEST, "The version of TensorFlow that the code is to run on."
-    )
-    parser.flag("check", False, "Exit with 1 if anything is left to do.")
+    parser.flag("format", "text", "Format of the report.", FORMATS)
+    parser.flag("target", NEWEST, "The TensorFlow version that the code will run on.")
+    parser.flag("check", False, "Exit with 1 if anything needs manual work.")
 
 
 def run(values: Values) -> int:

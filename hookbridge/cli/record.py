@@ -16,23 +16,26 @@ SUMMARY = "Run a TF1 program, unedited, and record what its training does."
 USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"
 EXAMPLE = "hookbridge record --steps=20 --to=reference examples/tf1_script.py"
 NOTE = (
-    "It is `hookbridge run` with an `hb.recorder` in every training. `hookbridge\n"
-    "compare` then says where a port first differs. A second training of the program\n"
+    "This is `hookbridge run` with an `hb.recorder` in every training. `hookbridge\n"
+    "compare` then says where a port first differs. A second training of the "
+    "program\n"
     "is recorded in FOLDER/training-2, and so on. The exit code is 1 if the program\n"
-    "ended well and nothing was recorded."
+    "succeeded but nothing was recorded."
 )
 
 
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     cli_run.define_world(parser)
-    parser.flag("to", None, "The folder of the recording, which has none yet.", str)
-    parser.flag("steps", 20, "Training steps that are recorded.", least=1)
-    text = "Keep whole weights after each this many steps."
+    parser.flag(
+        "to", None, "Folder for the recording; it must not contain one yet.", str
+    )
+    parser.flag("steps", 20, "Number of training steps to record.", least=1)
+    text = "Number of steps between recordings of whole weights."
     parser.flag("weights_every", None, text, int, least=1)
-    text = "The gradients of all steps as norms, or whole."
+    text = "Record the gradients of all steps as norms, or whole."
     parser.flag("gradients", "norms", text, ("norms", "whole"))
-    parser.flag("max_megabytes", 1024, "How large the recording may become.", least=1)
+    parser.flag("max_megabytes", 1024, "Maximum size of the recording.", least=1)
     parser.flag("then_stop", False, "Ask the training to stop after these steps.")
 
 
@@ -73,9 +76,9 @@ def _check_recorded(folder: Path) -> int:
     if files:
         return exit_codes.DONE
     print(
-        f"hookbridge record: nothing was recorded in {str(folder)!r}: no training step "
-        "ran in a session, an Estimator or `fit`. For a loop of your own around "
-        "eager steps there is `hb.loops.OwnLoop`, with an `hb.recorder`.",
+        f"hookbridge record: nothing was recorded in {str(folder)!r}: no training "
+        "step ran in a session, an Estimator or `fit`. For your own loop around "
+        "eager steps, use `hb.loops.OwnLoop` with an `hb.recorder`.",
         file=sys.stderr,
     )
     return exit_codes.FAILED

@@ -14,8 +14,8 @@ SUMMARY = "Run a TF1 program, unedited, on the installed TensorFlow."
 USAGE = "[--flag=value ...] PROGRAM.py [ARGUMENT ...]   or   ... -m MODULE ..."
 EXAMPLE = "hookbridge run examples/tf1_script.py"
 NOTE = (
-    "Which Keras, which behaviour and what `import tensorflow` means is read from the\n"
-    "source of the program and said in one line; flags decide otherwise. A program\n"
+    "The program's source decides its Keras, its behaviour and what `import\n"
+    "tensorflow` means. One line reports the choice; flags override it. A program\n"
     "may be a notebook (a.ipynb): its cells run in order."
 )
 
@@ -23,9 +23,9 @@ NOTE = (
 def define_flags(parser: Parser) -> None:
     """Defines the command's flags."""
     define_world(parser)
-    text = "A Python file whose `guests`, hooks and callbacks, join every training."
+    text = "A Python file whose `guests` (hooks and callbacks) join every training."
     parser.flag("guests", None, text, str)
-    text = "Steps that make an epoch, for callbacks in sessions and Estimators."
+    text = "Number of steps in an epoch, for callbacks in sessions and Estimators."
     parser.flag("steps_per_epoch", None, text, int, least=1)
 
 
@@ -34,10 +34,11 @@ def define_world(parser: Parser) -> None:
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
-    parser.flag("v1", False, "TensorFlow behaves as version 1.")
-    parser.flag("v2", False, "TensorFlow behaves as version 2.")
+    parser.flag("v1", False, "Make TensorFlow behave as version 1.")
+    parser.flag("v2", False, "Make TensorFlow behave as version 2.")
     text = (
-        "An installed package that means TensorFlow 1, besides those whose code does."
+        "Treat this installed package as TF1 code, in addition to those detected "
+        "automatically."
     )
     parser.flag("old_library", [], text)
 
@@ -52,7 +53,7 @@ def run(values: Values) -> Callable[[], int]:
     if values.steps_per_epoch is not None and values.guests is None:
         raise errors.InvalidArgumentError(
             f"Received --steps_per_epoch={values.steps_per_epoch} without --guests; "
-            "expected both: the epochs are those of the guests."
+            "expected both: only guests have epochs."
         )
     guests = values.guests and os.path.abspath(values.guests)
     return start(values, guests=guests, steps_per_epoch=values.steps_per_epoch)

@@ -53,8 +53,8 @@ class _Keras(View):
             value = find(f"{self.__name__}.{name}", self.__dict__["_of_tf1"])
         except ModuleNotFoundError:
             raise AttributeError(
-                f"module '{self.__name__}' has no attribute '{name}'; Keras 2 lost it, "
-                "and `hookbridge run` knows nothing that stands for it"
+                f"module '{self.__name__}' has no attribute '{name}'; Keras 2 "
+                "removed it, and `hookbridge run` has no replacement for it"
             ) from None
         self.__dict__[name] = value
         return value

@@ -26,7 +26,9 @@ class Contrib(types.ModuleType):
     def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
         name = ".".join(filter(None, ("tensorflow.contrib", path)))
         super().__init__(
-            name, "What stands behind tf.contrib; see docs/running-tf1.md."
+            name,
+            "The parts of tf.contrib that hookbridge brings back; see "
+            "docs/running-tf1.md.",
         )
         self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
 

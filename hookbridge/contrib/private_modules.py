@@ -61,8 +61,8 @@ class View(types.ModuleType):
             except AttributeError:
                 continue
         raise AttributeError(
-            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow lost it, "
-            "and `hookbridge run` knows nothing that stands for it"
+            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow removed "
+            "it, and `hookbridge run` has no replacement for it"
         )
 
     def __dir__(self) -> list[str]:

@@ -25,8 +25,8 @@ class PrivatePackage:
                 importlib.import_module(f"{place}.{name}")
             except ModuleNotFoundError:
                 raise AttributeError(
-                    f"`{place}` has no `{name}`; what tensorflow-estimator 2.15 does "
-                    "not have has to be code of your own"
+                    f"`{place}` has no `{name}`, and neither has "
+                    "tensorflow-estimator 2.15; write it in your own code"
                 ) from None
         value = getattr(self._package, name)
         return PrivatePackage(value) if hasattr(value, "__path__") else value

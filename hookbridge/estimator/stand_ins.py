@@ -51,7 +51,9 @@ def _refusing(name: str) -> types.ModuleType:
     The TPU part of the package is imported with the rest of the package. It reads
     these names when its classes are made, and calls them only when a TPU is used.
     """
-    module = types.ModuleType(name, "Gone from TensorFlow; refuses to be used.")
+    module = types.ModuleType(
+        name, "Removed from TensorFlow; raises an error when used."
+    )
 
     def make(attribute: str) -> Any:
         if attribute.startswith("__"):

@@ -96,7 +96,7 @@ def why_no_file(path: str | os.PathLike[str]) -> str:
     """Why a path that is no file cannot be read: the end of "which ..."."""
     if os.path.isdir(path):
         return "is a folder"
-    return "is no regular file" if os.path.exists(path) else "does not exist"
+    return "is not a regular file" if os.path.exists(path) else "does not exist"
 
 
 def seconds(name: str, value: Any) -> float:
@@ -133,8 +133,8 @@ def check_divides(batch_size: int, num_towers: int) -> None:
             "number of towers, and end the input with "
             "`.batch(..., drop_remainder=True)`."
             if down
-            else "an example at least for each tower. Use at most "
-            f"{batch_size} towers, or a larger batch."
+            else f"at least one example for each tower. Use at most {batch_size} "
+            "towers, or a larger batch."
         )
         raise errors.InvalidArgumentError(f"{message}, {way_out}")
 

@@ -65,8 +65,8 @@ def check_addresses(
                 )
             if address in owners:
                 raise errors.InvalidArgumentError(
-                    f"{name} has the address {address!r} that {owners[address]} has "
-                    "too; expected an address of its own for each task."
+                    f"{name} and {owners[address]} have the same address "
+                    f"{address!r}; expected a different address for each task."
                 )
             owners[address] = name
     return {job: tuple(hosts) for job, hosts in value.items()}

@@ -119,7 +119,7 @@ def test_a_guest_of_both_kinds_is_refused(
         for name in ("begin", "after_create_session", "before_run", "after_run", "end")
     }
     both = type("Both", (*base, keras.callbacks.Callback), methods)()
-    message = "`Both` is a `SessionRunHook` and a Keras `Callback` at once"
+    message = "`Both` is both a `SessionRunHook` and a Keras `Callback`"
     with pytest.raises(errors.RefusedError, match=message):
         hb.as_hooks([both], steps_per_epoch=1)
     with pytest.raises(errors.RefusedError, match=message):
@@ -127,7 +127,7 @@ def test_a_guest_of_both_kinds_is_refused(
     for host in ("session", "fit"):
         with subtests.test(str(host)):
             (report,) = hb.explain(both, host).guests  # type: ignore[arg-type]
-            assert report.verdict == "refused" and "Make two classes" in report.reason
+            assert report.verdict == "refused" and "Split it into two" in report.reason
 
 
 @pytest.mark.parametrize("convert", [hb.as_hooks, hb.as_callbacks, hb.explain])

@@ -79,7 +79,7 @@ def test_the_command_line_shows_no_foreign_traceback(
     ("command", "reason"),
     [
         ("explain FOLDER", "is a folder"),
-        ("doctor /dev/null", "is no regular file"),
+        ("doctor /dev/null", "is not a regular file"),
         ("migrate scan nowhere.py", "does not exist"),
         ("cluster --config=FOLDER -- true", "is a folder"),
         ("cluster --config= -- true", "does not exist"),

@@ -55,7 +55,7 @@ BAD = {
         "trains.py has no `guests`, so it was not run; it has `hooks`."
     ),
     "explain trains.py:hooks": (
-        "trains.py, line 9: to import the file would run `estimator.train(...)` "
+        "trains.py, line 9: importing the file would run `estimator.train(...)` "
         "(line 5); expected a file that only defines things. Put the work into"
     ),
     "train --model_dir=. trains.py": "has no `custom_model` or `model_fn`, so it was",

@@ -195,10 +195,10 @@ def test_private_names_are_those_of_the_installed_tensorflow(
                 assert found is not None and found.code == "PRIVATE", name
     python = "tensorflow.python"
     for name, code, way in (
-        ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "code of your own"),
+        ("ops.no_such_ops.conv2d", "PRIVATE_GONE", "your own code"),
         ("ops.no_such_ops.placeholder", "PRIVATE_GONE", "`tf.compat.v1.placeholder`"),
-        ("util.nest.no_such_name", "PRIVATE_GONE", "code of your own"),
-        ("keras.engine.no_such_module.Network", "PRIVATE_GONE", "code of your own"),
+        ("util.nest.no_such_name", "PRIVATE_GONE", "your own code"),
+        ("keras.engine.no_such_module.Network", "PRIVATE_GONE", "your own code"),
         ("util.nest.placeholder", "V1_NAME", "`tf.compat.v1.placeholder`"),
     ):
         with subtests.test(str(name)):

@@ -186,7 +186,7 @@ def test_bad_files_are_reported_and_the_rest_is_rewritten(
             assert reason in reasons[name]
     done = command(capsys, "rewrite", "--write", tmp_path)
     assert done.code == 1  # since some could not be read
-    assert "1 files read, 1 rewritten" in done.out
+    assert "1 file read, 1 rewritten" in done.out
     assert "9 not read" in done.out
     for name in (*bad, "gone.py"):
         with subtests.test(str(name)):

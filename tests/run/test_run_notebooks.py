@@ -112,7 +112,7 @@ def test_cells_run_in_order_and_the_one_that_fails_is_named(
     assert lines[-3:] == ["6.0", "of bash", shown]
     said = done.stderr.splitlines()
     assert "TensorFlow 1: tf.placeholder in a.ipynb, cell 2, line 4" in done.stderr
-    assert "hookbridge: `pip install tensorflow==1.15` is left out" in done.stderr
+    assert "hookbridge: `pip install tensorflow==1.15` is skipped" in done.stderr
     where = [line for line in said if line.startswith('  File "')]
     assert where == [
         f'  File "{folder}/a.ipynb, cell 8", line 1, in <module>',

@@ -22,7 +22,7 @@ def of_cluster(
     """The lines that a chief, a worker and a parameter server print."""
     hookbridge = ("-m", "hookbridge")
     done = launcher.run(
-        *(*hookbridge, "cluster", "--tf1-flags", "--num_workers=1", "--"),
+        *(*hookbridge, "cluster", "--tf1_flags", "--num_workers=1", "--"),
         *(launcher.python, *hookbridge, "run", *program),
         folder=folder,
         PYTHONPATH=str(ROOT),

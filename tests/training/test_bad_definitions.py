@@ -73,7 +73,7 @@ FILES = {
     f"{JOB}\n\ndef hook():\n    return []\n": "looks for `hook`; expected `hooks`.",
     f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing looks for `guest`; expected",
     f"{JOB}\n\nmodel = custom_model()\nmodel.fit([[1.0]], [1.0])\n": (
-        f"job.py, line {LINE + 1}: to import the file would run `model.fit(...)`; exp"
+        f"job.py, line {LINE + 1}: importing the file would run `model.fit(...)`; exp"
     ),
     "hooks = []\nraise SystemExit('it was run')\n": (
         "has no `custom_model` or `model_fn`, so it was not run; it has `hooks`."
@@ -269,7 +269,7 @@ def test_bad_rows_are_skipped(train: Any) -> None:
     code, out, line = train(JOB, BROKEN, "estimator", "--bad_rows=skip")
     assert code == 0
     assert "skipped rows.csv, line 5" in line
-    assert "skipped      1 rows" in out
+    assert "skipped      1 row " in out
     assert "global_step=8" in out  # 8 rows, 2 in a batch, 2 epochs
 
 

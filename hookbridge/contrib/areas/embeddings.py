@@ -131,7 +131,7 @@ def real_valued_column(
     """`tf.contrib.layers.real_valued_column`: a numeric column of today."""
     if dimension is None:
         raise ValueError(
-            "dimension=None, a column of any length, is none that TensorFlow has today"
+            "dimension=None, a column of any length, which TensorFlow no longer has"
         )
     return tf.feature_column.numeric_column(
         column_name, [dimension], default_value, dtype, normalizer

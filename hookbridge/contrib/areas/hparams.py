@@ -63,8 +63,8 @@ class HParams:
     ) -> None:
         if hparam_def is not None or model_structure is not None:
             raise ValueError(
-                "Received `hparam_def` or `model_structure`; expected names and values "
-                "alone: TensorFlow has no HParamDef any more."
+                "Received `hparam_def` or `model_structure`; expected names and "
+                "values alone: TensorFlow has removed HParamDef."
             )
         self._hparam_types: dict[str, tuple[type, bool]] = {}
         for name, value in kwargs.items():

@@ -115,7 +115,7 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "xplane_pb2": PrivateName(
         "tensorflow.tsl.profiler.protobuf.xplane_pb2",
-        "read the profile that stands for the RunMetadata of a step",
+        "read the profile that replaces the RunMetadata of a step",
     ),
     "session_make_callable": PrivateName(
         "tensorflow.python.client.session:BaseSession._make_callable_from_options",

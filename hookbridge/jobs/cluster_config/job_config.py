@@ -91,7 +91,7 @@ def _read(path: str) -> dict[str, str]:
         mark = getattr(e, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise errors.InvalidArgumentError(
-            f"{path}{line} is no YAML: {getattr(e, 'problem', None) or e}"
+            f"{path}{line} is not YAML: {getattr(e, 'problem', None) or e}"
         ) from e
     found: dict[str, Any] = {}
     for key in ("", "trainingInput"):

@@ -8,36 +8,33 @@ import shlex
 from hookbridge.ground import exit_codes
 from hookbridge.jobs.cluster_config.job_order import PORT, JobOrder
 
-_SCRIPT = """\
-#!/bin/bash
-#SBATCH --job-name={name}
-#SBATCH --ntasks={tasks}
-#SBATCH --ntasks-per-node=1
-#SBATCH --distribution=block
-{gpus}#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --signal=TERM@{grace_secs}
-# Each process gets a node, TF_CONFIG, and SIGTERM before the time is over.
-
-nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
-export CLUSTER={cluster}
-for ((rank = 0; rank < SLURM_NTASKS; rank++)); do
-  host=${{nodes[rank / ${{SLURM_NTASKS_PER_NODE:-1}}]}}
-  CLUSTER=${{CLUSTER/\\"$rank\\"/\\"$host:$(({port} + rank))\\"}}
-done
-export TASKS={places}
-code=0
-srun bash -c '
-  task=$(sed -n "$((SLURM_PROCID + 1))p" <<< "$TASKS")
-  export TF_CONFIG="{{\\"cluster\\": $CLUSTER, \\"task\\": $task}}"
-  exec "$@"
-' task {command} || code=$?
-# From {retry} on a new start goes on from the last checkpoint.
-if ((code >= {retry})); then
-  scontrol requeue "$SLURM_JOB_ID"
-fi
-exit $code
-"""
+_SCRIPT = (
+    "#!/bin/bash\n"
+    "#SBATCH --job-name={name}\n"
+    "#SBATCH --ntasks={tasks}\n"
+    "#SBATCH --ntasks-per-node=1\n"
+    "#SBATCH --distribution=block\n"
+    "{gpus}#SBATCH --requeue\n"
+    "#SBATCH --open-mode=append\n"
+    "#SBATCH --signal=TERM@{grace_secs}\n"
+    "# Each process gets a node, TF_CONFIG, and SIGTERM before the time is over.\n\n"
+    'nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))\n'
+    "export CLUSTER={cluster}\n"
+    "for ((rank = 0; rank < SLURM_NTASKS; rank++)); do\n  host=${{nodes[rank / "
+    "${{SLURM_NTASKS_PER_NODE:-1}}]}}\n  "
+    'CLUSTER=${{CLUSTER/\\"$rank\\"/\\"$host:$(({port} + rank))\\"}}\n'
+    "done\n"
+    "export TASKS={places}\n"
+    "code=0\n"
+    'srun bash -c \'\n  task=$(sed -n "$((SLURM_PROCID + 1))p" <<< "$TASKS")\n  '
+    'export TF_CONFIG="{{\\"cluster\\": $CLUSTER, \\"task\\": $task}}"\n  exec "$@"\n'
+    "' task {command} || code=$?\n"
+    "# With exit code {retry} or above, a new start continues from the last "
+    "checkpoint.\n"
+    'if ((code >= {retry})); then\n  scontrol requeue "$SLURM_JOB_ID"\n'
+    "fi\n"
+    "exit $code\n"
+)
 
 
 def script(order: JobOrder) -> str:

@@ -138,7 +138,7 @@ def _damage_named(path: str) -> Iterator[None]:
     try:
         yield
     except tf.errors.DataLossError as e:
-        reason = "is no TFRecord file" if "at 0" in e.message else "is damaged"
+        reason = "is not a TFRecord file" if "at 0" in e.message else "is damaged"
         raise errors.InvalidArgumentError(
             f"{path} {reason}; expected whole records. TensorFlow says: {e.message}"
         ) from e

@@ -326,7 +326,7 @@ def _check_model(model: KerasModel) -> None:
         )
     if uses_parameter_servers(model):
         raise errors.RefusedError(
-            f"The model `{model.name}` is under `ParameterServerStrategy`, whose steps "
-            "come late and in no order. Train it with `fit`.",
+            f"The model `{model.name}` is under `ParameterServerStrategy`, whose "
+            "steps arrive late and out of order. Train it with `fit`.",
             see="parameter servers",
         )

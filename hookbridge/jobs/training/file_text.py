@@ -163,9 +163,9 @@ class FileText:
         if origin.lineno != call.lineno:
             calls += f" (line {call.lineno})"
         return errors.InvalidArgumentError(
-            f"{self.path}, line {origin.lineno}: to import the file would run {calls}; "
-            "expected a file that only defines things. Put the work into a function, "
-            'or below `if __name__ == "__main__":`.'
+            f"{self.path}, line {origin.lineno}: importing the file would run "
+            f"{calls}; expected a file that only defines things. Put the work into a "
+            'function, or below `if __name__ == "__main__":`.'
         )
 
 

@@ -32,9 +32,9 @@ class FitTraining:
         if not process.definition.is_keras:
             raise errors.RefusedError(
                 f"{process.definition.path} has a `model_fn`, which builds a graph "
-                "with a train op of its own; `fit` trains Keras models. Use "
-                "--loop=session or --loop=estimator, or write `custom_model()`, `loss` "
-                "and `optimizer`.",
+                "with its own train op; `fit` trains Keras models. Use "
+                "--loop=session or --loop=estimator, or write `custom_model()`, "
+                "`loss` and `optimizer`.",
                 see="model definition file",
             )
         settings = process.settings
@@ -53,8 +53,8 @@ class FitTraining:
         settings, steps = self._process.settings, steps_per_epoch or last_step
         if steps is None:
             raise errors.InvalidArgumentError(
-                "Received neither --steps_per_epoch nor --train_steps, and the data do "
-                "not tell how long an epoch is; expected one of them."
+                "Received neither --steps_per_epoch nor --train_steps, and the data "
+                "does not show how long an epoch is; expected one of them."
             )
         # In workers and parameter servers this call does not return.
         if self._process.config.cluster:

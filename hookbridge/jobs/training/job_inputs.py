@@ -98,15 +98,15 @@ class Inputs:
         definition, own = self._definition, _OWN_INPUTS[TRAIN]
         if definition.optional(own) is not None:
             return errors.InvalidArgumentError(
-                f"No step was made: the dataset of `{own}` in {definition.path} has no "
-                "batch; expected one at least."
+                f"No step was made: the dataset of `{own}` in {definition.path} has "
+                "no batch; expected at least one."
             )
         skipped = len(self.skipped.get(TRAIN, ()))
         return errors.InvalidArgumentError(
             f"No step was made: of {self._rows(TRAIN).count()} rows of "
             f"--{FLAGS[TRAIN]}, {skipped} were skipped, and the others gave no batch "
-            f"of {self.batch_size(TRAIN)} examples; expected one at least. See the "
-            "rows that were named, and what the file makes of them."
+            f"of {self.batch_size(TRAIN)} examples; expected at least one. Check the "
+            "rows named above, and how the file handles them."
         )
 
     def bad_row(
@@ -153,8 +153,8 @@ class Inputs:
             is_default = value == TrainingSettings.__dataclass_fields__[name].default
             if not is_default and name.removeprefix("train_") not in wanted:
                 raise errors.InvalidArgumentError(
-                    f"Received --{name}={value}, and {definition.path} makes no use of "
-                    f"it; expected `dataset_fn`, or an `input_fn` that takes it."
+                    f"Received --{name}={value}, and {definition.path} does not use "
+                    "it; expected `dataset_fn`, or an `input_fn` that takes it."
                 )
 
     def _rows(self, mode: str) -> Rows:

@@ -64,8 +64,8 @@ class JobProcess:
         if path is None:
             raise errors.InvalidArgumentError(
                 f"Received --model_dir={self.settings.model_dir!r}, which has no "
-                "checkpoint; expected that of a training. Run `hookbridge train` "
-                "first."
+                "checkpoint; expected the folder of a training. Run `hookbridge "
+                "train` first."
             )
         return path
 
@@ -74,8 +74,8 @@ class JobProcess:
         return errors.InvalidArgumentError(
             f"Received --loop={self.settings.loop} and "
             f"--model_dir={self.settings.model_dir!r}, whose checkpoint {checkpoint} "
-            "lacks variables of this training; expected a checkpoint of the same loop "
-            "and model. `fit` and the other loops name the slots of an optimizer in "
-            "different ways: go on with the loop that has written it, or take an empty "
-            "folder."
+            "lacks variables of this training; expected a checkpoint of the same "
+            "loop and model. `fit` and the other loops name the slots of an "
+            "optimizer in different ways: go on with the loop that wrote it, or use "
+            "an empty folder."
         )

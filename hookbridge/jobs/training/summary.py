@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.ground import live_lines
+from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
 from hookbridge.jobs.callbacks.progress import Progress
@@ -119,7 +120,9 @@ def summary(
     lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
     for mode, rows in process.inputs.skipped.items():
         if rows:
-            lines.append(f"  skipped      {len(rows)} rows of the data of `{mode}`")
+            lines.append(
+                f"  skipped      {counted(len(rows), 'row')} of the data of `{mode}`"
+            )
     return "\n".join(lines)
 
 

@@ -128,7 +128,7 @@ def _way_out(name: str) -> str:
     hints: dict[str, str] = table("names")["hints"]
     parts = f"tf.{name}".split(".")
     above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
-    return next((hints[one] for one in above if one in hints), "code of your own")
+    return next((hints[one] for one in above if one in hints), "your own code")
 
 
 def in_file(living: str, of_tf1: bool) -> str:

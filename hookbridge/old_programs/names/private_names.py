@@ -68,7 +68,7 @@ def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution 
     """None if the last release of Estimator has a name below `hb.estimator.python`."""
     there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
     lost = missing(there).rest
-    return Resolution("PRIVATE_GONE", hint="code of your own") if lost else None
+    return Resolution("PRIVATE_GONE", hint="your own code") if lost else None
 
 
 def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -88,7 +88,7 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
         others = [] if is_public else [p for p in places if p in _OF_KERAS]
         if not near and not others:
             if _is_lost_in_keras(name, target):
-                return Resolution("PRIVATE_GONE", hint="code of your own")
+                return Resolution("PRIVATE_GONE", hint="your own code")
             way = "the public name in `tf.keras`, or `hookbridge run`"
             return Resolution("KERAS_PRIVATE", hint=way)
         public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
@@ -160,7 +160,7 @@ def _resolve_in_place(name: str, target: Target) -> Resolution:
             return Resolution("V1_NAME", living)
         return Resolution("PRIVATE", hint="the public name")
     if not living:
-        return Resolution("PRIVATE_GONE", hint="code of your own")
+        return Resolution("PRIVATE_GONE", hint="your own code")
     # `run` answers the names that a private module lost, not whole modules.
     if in_module:
         return Resolution("V1_NAME", living)

@@ -159,7 +159,7 @@ def _loaded(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as e:
         where = f"line {e.lineno}, column {e.colno}"
-        raise ValueError(f"no JSON in {where} ({e.msg})") from None
+        raise ValueError(f"invalid JSON in {where} ({e.msg})") from None
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
 
@@ -208,7 +208,7 @@ def _source(cell: dict[str, Any], number: int) -> str:
     source = cell.get("source", "")
     held = source if isinstance(source, list) else [source]
     if not all(isinstance(line, str) for line in held):
-        raise ValueError(f"the source of its cell {number} is no text")
+        raise ValueError(f"the source of its cell {number} is not text")
     return "".join(held)
 
 

@@ -42,7 +42,7 @@ def leave_out(error: ModuleNotFoundError, root: str) -> None:
     code = error.__traceback__.tb_frame.f_code
     place = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
     print(
-        f"hookbridge run: {place}: {root} is not installed, and nothing uses it: its "
-        "import is left out",
+        f"hookbridge run: {place}: {root} is not installed and nothing uses it, so "
+        "its import is skipped",
         file=sys.stderr,
     )

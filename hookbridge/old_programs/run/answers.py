@@ -107,7 +107,7 @@ class Answers:
     def there(self, value: Any) -> Any:
         """What a name means, in a file that is prepared for its `AttributeError`."""
         if views.is_gone(value):
-            raise AttributeError(f"TensorFlow has no such name any more: {value!r}")
+            raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
     @_not_converted

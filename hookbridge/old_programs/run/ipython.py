@@ -57,7 +57,7 @@ class Cells(ast.NodeTransformer):
         if not _REPLACES.match(command):
             return node
         print(
-            f"hookbridge: `{command}` is left out: it would replace the TensorFlow "
+            f"hookbridge: `{command}` is skipped: it would replace the TensorFlow "
             "that runs this notebook",
             file=sys.stderr,
         )

@@ -28,7 +28,7 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
             file = next(filter(os.path.isfile, _places(name, module, programs)), None)
             child = read_module(file) if file else None
             if isinstance(child, Module) and _is_of_tf1(child):
-                way = f"`hookbridge run {name}` in the place of `python {name}`"
+                way = f"`hookbridge run {name}` instead of `python {name}`"
                 yield finding_at(module, node, "CHILD_PROGRAM", name, way)
 
 

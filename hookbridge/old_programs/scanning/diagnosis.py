@@ -171,7 +171,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
                 continue  # the scan has it
             root = one.full.partition(".")[0]
             code = "LIBRARY_NAME"
-            way = f"its name of today in {root}, or an older release of {root}"
+            way = f"its current name in {root}, or an older release of {root}"
             if programs.is_unused(module, one.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
             yield finding_at(module, one.node, code, one.full, way)

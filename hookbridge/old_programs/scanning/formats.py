@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hookbridge import __version__
+from hookbridge.ground.counted import counted
 from hookbridge.insight.report.page import page, table
 from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.findings import CODES, Report
@@ -26,7 +27,7 @@ _VERDICTS = {
 
 def as_text(report: Report) -> str:
     """Counts, then the findings, worst first, each with its way out."""
-    lines = [f"{report.files} files read; {said(report.target)}."]
+    lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():
         lines.append(f"{count:6} {verdict:<9} {_VERDICTS[verdict][0]}")
@@ -39,11 +40,11 @@ def as_text(report: Report) -> str:
             lines.append(f"  {f.place}  {f.code}  {f.name}")
             lines.append(f"      {f.message} -> {f.way_out}")
     if report.unread:
-        lines += ["", f"{len(report.unread)} files could not be read:"]
+        lines += ["", f"{counted(len(report.unread), 'file')} could not be read:"]
         lines += [f"  {u.file}: {u.reason}" for u in report.unread]
     if report.findings:
         code = report.findings[0].code.lower()
-        lines += ["", f"`hookbridge docs codes#{code}` tells more of a code."]
+        lines += ["", f"`hookbridge docs codes#{code}` explains a code."]
     elif not report.unread:
         lines.append("Nothing found.")
     return "\n".join(lines)
@@ -66,7 +67,8 @@ def as_html(report: Report) -> str:
     if report.unread:
         unread = [(u.file, u.reason) for u in report.unread]
         parts += ["<h2>Files that could not be read</h2>", table(unread)]
-    title = f"What {report.files} files need on TensorFlow {report.target}"
+    need = "needs" if report.files == 1 else "need"
+    title = f"What {counted(report.files, 'file')} {need} on TensorFlow {report.target}"
     return page(title, parts)
 
 
@@ -93,7 +95,9 @@ def as_sarif(report: Report) -> str:
             {
                 "id": name,
                 "shortDescription": {"text": rules[name]},
-                "help": {"text": f"`hookbridge docs codes#{name.lower()}` tells more."},
+                "help": {
+                    "text": f"`hookbridge docs codes#{name.lower()}` explains it."
+                },
             }
             for name in sorted(rules)
         ],

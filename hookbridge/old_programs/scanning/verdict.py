@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from hookbridge.ground import compat, extras
+from hookbridge.ground.counted import counted
 from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
 from hookbridge.old_programs.scanning.findings import Finding, num_places
@@ -34,7 +35,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
       diagnosis: what was found.
       details: whether the other places follow, with what mends them.
     """
-    files = _counted(diagnosis.files, "file")
+    files = counted(diagnosis.files, "file")
     read = f"({files} read; {said(diagnosis.target)})"
     lines: list[str] = []
     for lack in (*_absent(diagnosis), *diagnosis.missing):
@@ -48,7 +49,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     lines += _listed(one for one in diagnosis.found if one.person or details)
     mended = num_places(one for one in diagnosis.found if not one.person)
     if mended and not details:
-        lines.append(f"`--details` lists {_counted(mended, 'more place')}.")
+        lines.append(f"`--details` lists {counted(mended, 'more place')}.")
     return "\n".join(lines)
 
 
@@ -70,14 +71,14 @@ def _absent(diagnosis: Diagnosis) -> Iterator[str]:
         what = f"the program imports {name}, which is not installed."
         if "." in name:
             what = (
-                f"the program imports {name}, of which there is no file of Python. "
-                "Build it first, if it is in another language, such as Cython."
+                f"the program imports {name}, which has no Python file. Build it "
+                "first if it is in another language, such as Cython."
             )
         elif name in extras.MODULES:
             what += f" Install it with {extras.install(extras.MODULES[name][1])}."
         elif os.path.isdir(name) or os.path.isfile(f"{name}.py"):
             what += (
-                " The working directory has it, where Python looks with `-m` alone: "
+                " It is in the working directory, where Python looks only with `-m`: "
                 "give `doctor -m` the name of the main module."
             )
         yield what
@@ -88,7 +89,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
     has_first = bool(diagnosis.absent or diagnosis.missing)
     if diagnosis.left:
         need = "needs" if diagnosis.left == 1 else "need"
-        places = _counted(diagnosis.left, "place")
+        places = counted(diagnosis.left, "place")
         return f"{'Then ' * has_first}{places} {need} manual work."
     nothing = "Then nothing" if has_first else "Nothing"
     if not diagnosis.found:
@@ -96,19 +97,15 @@ def _verdict(diagnosis: Diagnosis) -> str:
     # What `run` does and no rule can write, such as `scipy.misc.imread`.
     by_run = [one for one in diagnosis.found if one.verdict == "manual"]
     written = num_places(one for one in diagnosis.found if one.verdict != "manual")
-    changes = f"changes {_counted(written, 'place')}"
+    changes = f"changes {counted(written, 'place')}"
     if by_run:
-        number = _counted(num_places(by_run), "more place")
+        number = counted(num_places(by_run), "more place")
         changes += f" and comments {number}, where only `run` knows what to do"
     where = f", given in {diagnosis.folder}," if diagnosis.folder else ""
     return (
         f"{nothing} needs manual work: `{diagnosis.command}`{where} runs it as it is. "
         f"`hookbridge migrate rewrite` {changes}."
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _listed(findings: Iterable[Finding]) -> Iterator[str]:
@@ -121,7 +118,12 @@ def _listed(findings: Iterable[Finding]) -> Iterator[str]:
     for (name, run, migrate, person), by_file in places.items():
         yield name
         files = (f"{f}:{', '.join(dict.fromkeys(n))}" for f, n in by_file.items())
-        titles = {"in": "; ".join(files), "run": run, "migrate": migrate, "you": person}
+        titles = {
+            "in": "; ".join(files),
+            "run": run,
+            "migrate": migrate,
+            "instead": person,
+        }
         for title, text in titles.items():
             yield from textwrap.wrap(
                 text,

@@ -199,4 +199,4 @@ def test_a_process_without_as_callbacks_is_named(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     with ended_job(tmp_path, fork_server, "refused", codes=None) as it:
-        assert "not in that of worker/0" in it.of_chief("refused")["error"]
+        assert "the `fit` of worker/0 does not" in it.of_chief("refused")["error"]

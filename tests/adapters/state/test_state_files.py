@@ -55,7 +55,7 @@ def test_arrays_of_another_state_are_refused(
     two = Holds(keras)
     assert not two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.zeros(3))
-    assert said("its arrays are those of another state")
+    assert said("its arrays belong to another state")
 
 
 def test_clean_up_takes_names_exactly(keras: Any, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_callback_may_change_the_kind_of_its_value(
 def test_a_folder_in_the_files_place(keras: Any, tmp_path: Path, name: str) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
     Path(f"{prefix}.{name}").mkdir()
-    with pytest.raises(errors.UnwritableError, match="a folder is in its place"):
+    with pytest.raises(errors.UnwritableError, match="a folder has that name"):
         Holds(keras).save(prefix, 3, 1.0)
 
 
@@ -215,7 +215,7 @@ def test_only_regular_files_are_read(
     else:
         os.mkfifo(path)
     assert not Holds(keras).restore(prefix)
-    assert said("is no regular file")
+    assert said("is not a regular file")
 
 
 def test_a_huge_list_is_not_even_parsed(
@@ -243,7 +243,7 @@ def test_state_that_is_too_large_is_left_out_by_name(
     assert restored(two, prefix)
     assert (two.words, two.count) == ([], 7)
     assert two.numbers == one.numbers  # many numbers are an array
-    assert said("`Functions.words` has")
+    assert said("`Functions.words` takes")
 
 
 def test_part_file_follows_no_link(tmp_path: Path) -> None:

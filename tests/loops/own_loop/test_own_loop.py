@@ -291,7 +291,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
     batch = next(iter(batches()))
     no_model: Any = object()
     with (
-        pytest.raises(hb.errors.RefusedError, match="Hooks have one step in a loop"),
+        pytest.raises(hb.errors.RefusedError, match="A loop has one step for"),
         hb.loops.OwnLoop(Fetching(), model=model) as loop,
     ):
         loop.step(first, batch)

@@ -138,8 +138,8 @@ def _check(config: ClusterConfig) -> None:
     if config.task_type not in ("chief", "worker", "ps"):
         raise errors.InvalidArgumentError(
             f"TF_CONFIG['task']['type'] is {config.task_type!r}; expected `chief`, "
-            "`worker` or `ps`. Other tasks take no part in the strategy: let them do "
-            "their work without calling this."
+            "`worker` or `ps`. Other tasks do not take part in the strategy and must "
+            "not call this."
         )
 
 
@@ -172,7 +172,7 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     is_over = threading.Event()
     error = errors.TaskLostError(
         f"All workers are gone{ports.lasting(lost_secs)}: "
-        f"{ports.named(config, workers)}; expected one at least that computes steps. "
+        f"{ports.named(config, workers)}; expected at least one that computes steps. "
         "See what they printed, and start the job again: it goes on from its last "
         "checkpoint."
     )

@@ -76,7 +76,9 @@ class LocalCluster:
         for name in ("chief", "evaluator", "tf1_flags", "group_stop"):
             instance(name, getattr(self, name), bool, "a bool")
         seconds("grace_secs", self.grace_secs)
-        instance("log_dir", self.log_dir, (str, os.PathLike), "a folder, or no text")
+        instance(
+            "log_dir", self.log_dir, (str, os.PathLike), "a folder, or an empty text"
+        )
 
     def sizes(self) -> dict[str, int]:
         """The number of tasks of each job."""

@@ -104,7 +104,7 @@ def flags_of(config: ClusterConfig) -> list[str]:
     if config.task_type not in cluster:
         raise errors.InvalidArgumentError(
             f"Received a task {config.task_type!r}; expected a chief, workers and "
-            "parameter servers: the flags of TF1 programs know no other."
+            "parameter servers: TF1 programs have no flags for other tasks."
         )
     chiefs = [host for job in CHIEF_TYPES for host in cluster.get(job, ())]
     workers = [*chiefs, *cluster.get("worker", ())]

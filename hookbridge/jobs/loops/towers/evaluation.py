@@ -50,7 +50,7 @@ class Evaluation:
         if trained and new:
             raise errors.InvalidArgumentError(
                 f"The validation made the variables {new}, which nothing trains; "
-                "expected those of the training. Make each by "
+                "expected the variables of the training. Make each with "
                 "`tf.compat.v1.get_variable`, which shares them by name."
             )
         if batches == tf.data.INFINITE_CARDINALITY:

@@ -130,7 +130,7 @@ def _check_variables_of_metrics(variables: Sequence[Sequence[Any]]) -> None:
     if any(other != shapes[0] for other in shapes):
         raise errors.InvalidArgumentError(
             f"The towers' metrics have variables of the shapes {shapes}; expected "
-            "variables of its own for each tower, as the metrics of "
+            "separate variables for each tower, as the metrics of "
             "`tf.compat.v1.metrics` and of Keras 2 make them (`get_variable` gives "
             "all towers the same one)."
         )

@@ -207,7 +207,7 @@ def _renamed(
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Imports of names that died import the living ones.",
+    summary="Imports of removed names import their current equivalents.",
     nodes=(ast.Import, ast.ImportFrom),
     apply=apply,
     prepare=prepare,

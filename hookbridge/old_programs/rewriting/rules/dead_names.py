@@ -64,7 +64,7 @@ def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Names that died become the living ones.",
+    summary="Removed names are replaced by their current equivalents.",
     nodes=(ast.Attribute, ast.Name, ast.Call),
     apply=apply,
     codes=CODES,

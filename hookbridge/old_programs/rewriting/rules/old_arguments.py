@@ -130,7 +130,7 @@ def _take_out(
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Arguments, methods and functions with another name today.",
+    summary="Renamed arguments, methods and functions get their current names.",
     nodes=(ast.Call,),
     apply=apply,
     codes=("OLD_ARGUMENT", "DEVICE_FUNCTION", "LOST_NAME"),

@@ -92,7 +92,7 @@ def _line(module: str, names: Iterable[str]) -> str:
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Starred imports of modules that died name what the file uses.",
+    summary="Starred imports of removed modules name what the file uses.",
     nodes=(ast.ImportFrom,),
     apply=apply,
 )

@@ -75,17 +75,17 @@ def way_out(error: BaseException) -> str:
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
         return (
-            f"NumPy {np.__version__} takes no number that the type beside it cannot "
-            f'hold, which it did before 2; `pip install "numpy<2"`{where} brings that '
-            "back"
+            f"NumPy {np.__version__} does not accept a number that the other "
+            "operand's type cannot hold, as it did before 2; `pip install "
+            f'"numpy<2"`{where} brings that back'
         )
     if version < "2.4.0" or _UNEQUAL in said:
         return ""
     if not any(message in said for message in _NO_NUMBER):
         return ""
     return (
-        f"NumPy {np.__version__} takes no array of one element for a number, which it "
-        'did before 2.4; `pip install "numpy<2.4"` brings that back'
+        f"NumPy {np.__version__} does not convert an array of one element to a "
+        'number, as it did before 2.4; `pip install "numpy<2.4"` brings that back'
     )
 
 

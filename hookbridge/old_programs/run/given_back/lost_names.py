@@ -90,7 +90,7 @@ def load_source(name: str, pathname: str, file: object = None) -> types.ModuleTy
     """`imp.load_source`: the module of a file, loaded anew."""
     spec = importlib.util.spec_from_file_location(name, pathname)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{pathname} is no file of Python", name=name, path=pathname)
+        raise ImportError(f"{pathname} is not a Python file", name=name, path=pathname)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -237,7 +237,9 @@ def _module(name: str) -> types.ModuleType | type:
     found = None if above is None else vars(above).get(last)
     if isinstance(found, type | types.ModuleType):
         return found
-    empty = types.ModuleType(name, "What this module had until its library lost it.")
+    empty = types.ModuleType(
+        name, "Names that this module had until its library removed them."
+    )
     empty.__path__ = []
     sys.modules[name] = empty
     if above is not None and found is None:
@@ -252,4 +254,4 @@ def _value(living: str) -> Any:
     try:
         return pkgutil.resolve_name(living)
     except (ImportError, AttributeError):
-        raise errors.PrivateNameMovedError(f"`{living}` is not there today.") from None
+        raise errors.PrivateNameMovedError(f"`{living}` is not available.") from None
