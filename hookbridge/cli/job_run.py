@@ -47,6 +47,11 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
         try:
             job = TrainingJob(module, settings, cluster)
             act(job)
+        except KeyboardInterrupt:
+            if job is None or command != "train":
+                raise
+            print(job.interruption(), file=sys.stderr)
+            return exit_codes.INTERRUPTED
         except (Exception, SystemExit) as e:
             if isinstance(e, errors.HookBridgeError) and not isinstance(
                 e, _ERRORS_OF_A_RUN

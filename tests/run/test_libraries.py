@@ -248,7 +248,7 @@ def test_what_is_not_installed_and_not_used_is_left_out(
     )
     done = launch_fork(launcher, "main.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n2\n"), done.stderr
-    told = "main.py:1: package_of_nobody is not installed, and nothing uses it"
+    told = "main.py:1: package_of_nobody is not installed and nothing uses it"
     assert told in done.stderr
     assert "other_of_nobody is not installed" in done.stderr
 

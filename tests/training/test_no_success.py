@@ -1,8 +1,9 @@
-"""Trainings that made no step, and trainings that SIGTERM ends."""
+"""Trainings that made no step, and trainings that a signal ends."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -93,27 +94,47 @@ def hooks(*, mode):
 """
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_sigterm_saves_and_the_exit_code_says_so(
-    loop: str, tmp_path: Path, fork_server: ForkServer
-) -> None:
-    job, data, folder = tmp_path / "job.py", tmp_path / "rows.csv", tmp_path / "model"
-    made_a_step = tmp_path / "made_a_step"
+def _ended_by(
+    number: int, loop: str, folder: Path, fork_server: ForkServer
+) -> tuple[int, str]:
+    """Trains until a signal comes after a step; returns exit code and output."""
+    job, data, log = folder / "job.py", folder / "rows.csv", folder / "log"
+    made_a_step = folder / "made_a_step"
     notes = NOTES_STEPS.format(str(made_a_step))
     job.write_text((JOB if loop == "fit" else in_graphs(JOB)) + notes)
     data.write_text(ROWS)
-    words = [f"--loop={loop}", f"--train_files={data}", f"--model_dir={folder}"]
+    words = [f"--loop={loop}", f"--train_files={data}", f"--model_dir={folder}/model"]
     words += ["--train_steps=10000000", "--train_batch_size=2", "--no_progress"]
     process = fork_server.start(
-        ["-m", "hookbridge", "train", str(job), *words],
-        keras_of_graphs(),
-        tmp_path / "log",
+        ["-m", "hookbridge", "train", str(job), *words], keras_of_graphs(), log
     )
     began = idle_secs()
     while not made_a_step.exists():
         assert process.poll() is None and idle_secs() - began < 60
         time.sleep(0.1)
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait() == 143, (tmp_path / "log").read_text()
-    newest = tf.train.latest_checkpoint(str(folder))
+    os.kill(process.pid, number)
+    return process.wait(), log.read_text()
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_sigterm_saves_and_the_exit_code_says_so(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    code, log = _ended_by(signal.SIGTERM, loop, tmp_path, fork_server)
+    assert code == 143, log
+    newest = tf.train.latest_checkpoint(str(tmp_path / "model"))
     assert tf.train.load_variable(newest, "global_step") > 0
+
+
+@pytest.mark.parametrize("loop", ["fit", "session"])
+def test_ctrl_c_says_what_is_saved(
+    loop: str, tmp_path: Path, fork_server: ForkServer
+) -> None:
+    code, log = _ended_by(signal.SIGINT, loop, tmp_path, fork_server)
+    assert code == 130, log
+    (line,) = (x for x in log.splitlines() if x.startswith("hookbridge: train: "))
+    newest = tf.train.latest_checkpoint(str(tmp_path / "model"))
+    step = tf.train.load_variable(newest, "global_step")
+    assert re.search(r": interrupted after step [1-9]\d*\. ", line)
+    end = f" {newest} is saved: the same command goes on from step {step}."
+    assert line.endswith(end)

@@ -24,7 +24,7 @@ from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.job_inputs import Inputs
 from hookbridge.jobs.training.job_process import JobProcess
-from hookbridge.jobs.training.summary import failure, report, summary
+from hookbridge.jobs.training.summary import failure, interruption, report, summary
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
 # What TensorFlow says of each checkpoint that does not fit a graph.
@@ -72,6 +72,8 @@ class TrainingJob:
             "checkpoint_path": settings.model_dir,
         }
         self._process = JobProcess(definition, settings, inputs, config, params)
+        self._watch = StepCountHook()
+        self._first_step = 0  # at which the training of this process has begun
         self._loop: Any
         if settings.loop == "fit":
             from hookbridge.jobs.training.fit_training import FitTraining
@@ -141,8 +143,8 @@ class TrainingJob:
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
         """Trains; returns the global step at the end."""
-        process, watch = self._process, StepCountHook()
-        before = process.global_step()
+        process, watch = self._process, self._watch
+        before = self._first_step = process.global_step()
         # The loops of clusters save at SIGTERM by themselves.
         saving: AbstractContextManager[None] = contextlib.nullcontext()
         if not process.config.cluster:
@@ -180,6 +182,13 @@ class TrainingJob:
     def message_of(self, error: BaseException, command: str) -> str:
         """The message about a failed run."""
         return failure(self._process, error, MODES[command], command)
+
+    def interruption(self) -> str:
+        """The message about a training that Ctrl-C has ended."""
+        step = None
+        if not self._process.config.cluster:  # no other process makes steps
+            step = self._first_step + self._watch.steps
+        return interruption(self._process, step)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the newest checkpoint; `{metric: value}`."""

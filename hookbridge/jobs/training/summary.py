@@ -145,6 +145,22 @@ def _outcome(
     return f"trained to step {step}{since} with --loop={loop} in {secs:.1f} s"
 
 
+def interruption(process: JobProcess, step: int | None) -> str:
+    """The message of a training that Ctrl-C has ended: what is saved, how it goes on.
+
+    Args:
+      process: this process of the job.
+      step: the global step at which it stopped; None if this process cannot know it.
+    """
+    at = "" if step is None else f" after step {step}"
+    path, saved = process.checkpoint(), process.global_step()
+    if path is None:
+        outcome = "Nothing is saved yet: the same command begins again at step 0."
+    else:
+        outcome = f"{path} is saved: the same command goes on from step {saved}."
+    return f"hookbridge: train: interrupted{at}. {outcome}"
+
+
 def failure(process: JobProcess, error: BaseException, mode: str, command: str) -> str:
     """The message about an error; names the row, the disk, or the file's line."""
     prefix, file = f"hookbridge: {command}: ", process.settings.model_def
