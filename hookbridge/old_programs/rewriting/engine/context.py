@@ -246,9 +246,9 @@ class Context:
         if is_gone and not (is_alone and self._has_others(node)):
             new.append("pass")
         if not is_alone:
-            has_comments = bool(self.changes.comments((first, end)))
-            text = "; ".join(new)
-            return not has_comments and self.change(rule, node, (first, end), text)
+            if self.changes.comments((first, end)):
+                return False
+            return self.change(rule, node, (first, end), "; ".join(new))
         text = f"{self.changes.newline}{indent}".join(new)
         if not text:
             return self.change(rule, node, (begin, after), "")
