@@ -28,9 +28,10 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
     if evidence.number != 1 or evidence.losses is None:
         return
     pairing = evidence.pairing
-    norms = [
-        r.steps[0].line["gradient_norms"] for r in (pairing.reference, pairing.port)
-    ]
+    norms = (
+        pairing.reference.steps[0].line["gradient_norms"],
+        pairing.port.steps[0].line["gradient_norms"],
+    )
     pairs = pairing.variables.pairs
     names = [n for n in norms[0] if pairs.get(n) in norms[1]]
     reference = _vector(evidence.losses[0], norms[0], names)

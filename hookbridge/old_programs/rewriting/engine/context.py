@@ -238,7 +238,7 @@ class Context:
         is_alone = not indent.strip() and not behind.partition("#")[0].strip()
         # What is left of it may be for another rule.
         self.is_unfinished |= 0 < len(lines) < len(node.names)
-        spans = [self.span(alias) for alias in node.names]
+        spans = map(self.span, node.names)
         inside = [(start - first, stop - first) for start, stop in spans]
         whole = ImportText.of(self.text[first:end], inside)
         new = statements(whole, lines, more, behind if is_alone else "")

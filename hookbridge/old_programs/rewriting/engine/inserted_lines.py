@@ -124,7 +124,7 @@ class InsertedLines:
         name = switch.partition(".")[0]
         if name in wanted and _is_keras(self._imported, self._place):
             self._place -= 1  # what Keras imports depends on the switch
-        binding = [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
+        binding = self._imports_of(name)
         after = self._behind_imports(binding)
         place = self._before_own_modules(after)
         if any(number <= place for number in binding):
@@ -135,6 +135,10 @@ class InsertedLines:
         is_same = bool(binding) and self._imported[binding[0] - 1][0].full == module
         line = (self._take_out(binding) if is_same else "") or _line(name, module)
         return [(place, line), (place, switch)]
+
+    def _imports_of(self, name: str) -> list[int]:
+        """The numbers, from 1, of the statements that import a name."""
+        return [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
 
     def _behind_imports(self, binding: Sequence[int]) -> int:
         """The place behind the import of a name, if only imports stand before it."""
