@@ -1,4 +1,4 @@
-"""A callback that looks for a key that `logs` does not have learns which keys it has."""
+"""A KeyError of a callback names the keys that `logs` had."""
 
 from __future__ import annotations
 
