@@ -16,6 +16,7 @@ from hookbridge.insight.report import charts, event_pictures
 from hookbridge.insight.report.account import Account
 from hookbridge.insight.report.page import page, table
 from hookbridge.insight.report.scalars import Curve, Points, read_curves
+from hookbridge.insight.timings import costs
 
 FILE_NAME = "report.html"
 _MOST_COSTS = 12  # rows for each run; `hb.profile` has all
@@ -159,16 +160,15 @@ def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
 def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:
     """The most expensive events of each run, in its chief's process."""
     for run in runs:
-        for row in run.accounts[0].profile["rows"][:most] if run.accounts else ():
-            share, seconds, calls = row["share"], row["seconds"], row["calls"]
+        for cost in costs(run.accounts[0].profile, most) if run.accounts else ():
             yield [
                 run.name,
-                row["guest"],
-                row["event"],
-                str(calls),
-                f"{1e3 * seconds:.1f}",
-                f"{1e6 * seconds / max(calls, 1):.0f}",
-                "" if share is None else f"{share:.1%}",
+                cost.guest,
+                cost.event,
+                str(cost.calls),
+                f"{1e3 * cost.seconds:.1f}",
+                f"{1e6 * cost.seconds / cost.calls:.0f}",
+                "" if cost.share is None else f"{cost.share:.1%}",
             ]
 
 
