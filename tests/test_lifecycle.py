@@ -101,7 +101,7 @@ RUNS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "last"), RUNS, ids=str)
+@pytest.mark.parametrize(("facts", "last"), RUNS, ids=[last for _, last in RUNS])
 def test_last_epoch(facts: dict[str, Any], last: str) -> None:
     events = expected_events("callback", "session", **facts)
     found = [f"{e.event.removeprefix('on_')} {e.number}" for e in events]

@@ -21,6 +21,7 @@ PACKAGES = ("keras", "numpy", "scipy", "tensorflow", "tf_keras", "tf_slim")
 _ACTING = ("antigravity", "idlelib", "this", "tkinter", "turtle", "turtledemo")
 # What other modules set in a module, or take away: TensorFlow's own `__init__` does.
 _BY_OTHERS = (
+    "@",  # pytest's own, in modules whose assertions it rewrites
     "_current_module",
     "_estimator_module",
     "_keras_api",
@@ -40,7 +41,7 @@ def of_python() -> Iterator[str]:
             yield root
         if place is not None and place.is_dir():
             found = pkgutil.iter_modules([str(place)], f"{root}.")
-            yield from (m.name for m in found if not m.ispkg)
+            yield from (m.name for m in found if not m.name.endswith("__main__"))
 
 
 def imported() -> list[str]:

@@ -15,6 +15,7 @@ from hookbridge.adapters.keras_model.optimizers import (
     name_of,
     optimizers_of,
     tf_variable,
+    unwrapped,
     variables_of,
 )
 from hookbridge.ground import compat
@@ -116,7 +117,11 @@ def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
         return _name_of(variable)
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
-    own = rf"^{re.escape(name_of(optimizer))}(_\d+)?/"
+    inner = unwrapped(optimizer)
+    is_legacy = hasattr(inner, "_hyper")
+    # Those of the module `legacy` make slots in the scopes of their first update.
+    scopes, named = ("(.*?/)?", inner) if is_legacy else ("", optimizer)
+    own = rf"^{scopes}{re.escape(name_of(named))}(_\d+)?/"
     return f"{scope}/{re.sub(own, '', _name_of(variable))}"
 
 

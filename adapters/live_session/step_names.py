@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import alike
 
 # Keras appends this to the name of a scope if the name is taken.
 _SUFFIX = re.compile(r"_\d+$")
@@ -146,11 +146,11 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
-        near = nearest(full, [*others, *self._short, *self._plain])
+        near = alike(full, [*others, *self._short, *self._plain])
         # If no name is much alike, those of losses and metrics come first; a name with
         # a scope is meant for a tensor of a layer.
-        alike = difflib.get_close_matches(full, near, n=1, cutoff=0.75)
-        if not alike and "/" not in full:
+        best = difflib.get_close_matches(full, near, n=1, cutoff=0.75)
+        if not best and "/" not in full:
             asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *near])
             near = list(asked)[:5]
         names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""

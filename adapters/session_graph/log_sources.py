@@ -14,7 +14,7 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.arguments import shown, without_arguments
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Graph, Session
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
@@ -112,10 +112,9 @@ def tensor_named(name: str, graph: Graph, where: str) -> Any:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
         names = [t.name for op in graph.get_operations() for t in op.outputs]
-        near = ", ".join(f'"{n}"' for n in nearest(name, names))
         raise errors.UnknownTensorError(
             f'{where} names the tensor "{name}", which the graph does not have. '
-            f"Expected the name of one of its tensors; the nearest: {near}."
+            f"Expected the name of one of its tensors{suggestion(name, names)}."
         ) from None
 
 

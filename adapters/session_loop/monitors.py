@@ -13,7 +13,7 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.overrides import overrides
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import alike
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")
@@ -92,7 +92,7 @@ def unknown_metric(
     guest: Guest, monitor: str, names: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
-    near = nearest(monitor, names)
+    near = alike(monitor, names)
     bare = monitor.removeprefix("val_")
     if bare == monitor:
         way_out = f'Add it: `as_hooks(..., logs={{"{bare}": <tensor or name>}})`'

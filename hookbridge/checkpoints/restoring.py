@@ -23,7 +23,7 @@ from hookbridge.checkpoints.matches import (
     check_weights,
 )
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import KerasModel
 
 
@@ -125,10 +125,10 @@ def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
         )
     for name in names:
         if name not in known:
-            near = ", ".join(f"`{n}`" for n in nearest(str(name), known))
+            near = suggestion(str(name), known)
             raise errors.InvalidArgumentError(
-                f"`names` has `{name}`, which is not a variable of the model; the "
-                f"nearest: {near}."
+                f"`names` has `{name}`, which is not a variable of the model"
+                f"{near or '; expected names such as ' + ', '.join(list(known)[:5])}."
             )
     return names.get
 

@@ -95,10 +95,9 @@ def _answer_without_command(
     if not words:
         listed = ", ".join(choices)
         return _complain(f"{before}no command given; expected one of: {listed}.")
-    near = nearest_names.nearest(words[0], list(choices), limit=1)[0]
+    near = nearest_names.suggestion(words[0], choices, limit=1)
     return _complain(
-        f"{before}unknown command {words[0]!r}; the nearest: {near}. See `hookbridge "
-        "--help`."
+        f"{before}unknown command {words[0]!r}{near}. See `hookbridge --help`."
     )
 
 

@@ -39,9 +39,10 @@ def run(values: Values) -> int:
 
 def _check(kind: str, name: str, choices: Sequence[str]) -> None:
     if name not in choices:
-        near = ", ".join(nearest_names.nearest(name, choices))
+        near = nearest_names.suggestion(name, choices)
         raise errors.InvalidArgumentError(
-            f"Received the {kind} {name!r}, which does not exist; the nearest: {near}."
+            f"Received the {kind} {name!r}, which does not exist{near}. "
+            "`hookbridge docs` lists the pages."
         )
 
 

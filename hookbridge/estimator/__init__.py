@@ -25,6 +25,7 @@ from typing import Any
 
 from hookbridge.estimator.keras_models import model_to_estimator
 from hookbridge.estimator.places import install
+from hookbridge.ground.nearest_names import suggestion
 
 __all__ = ("install", "model_to_estimator", "python", "v1")
 
@@ -47,9 +48,10 @@ def __getattr__(name: str) -> Any:
     for namespace in (namespaces.v2, namespaces.v1):
         if hasattr(namespace, name):
             return getattr(namespace, name)
+    near = suggestion(name, {*dir(namespaces.v2), *dir(namespaces.v1)}, limit=1)
     message = (
         f"module `{__name__}` has no attribute `{name}`; neither `tf.estimator` nor "
-        "`tf.compat.v1.estimator` of TensorFlow 2.15 has it"
+        f"`tf.compat.v1.estimator` of TensorFlow 2.15 has it{near}"
     )
     if name.startswith("BoostedTrees"):
         message += (

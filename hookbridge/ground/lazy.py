@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import alike
 
 
 def attach(
@@ -29,9 +29,10 @@ def attach(
 
     def getattr_(name: str) -> Any:
         if name not in where:
+            near = ", ".join(alike(name, where))
             raise AttributeError(
-                f"module `{package}` has no attribute `{name}`; the nearest public "
-                f"names: {', '.join(nearest(name, where))}"
+                f"module `{package}` has no attribute `{name}`"
+                + (f"; the nearest public names: {near}" if near else "")
             )
         module = importlib.import_module(where[name])
         if name in vars(module):

@@ -5,17 +5,31 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_ALIKE = 0.5  # of `difflib`: `acc` and `accuracy` have 0.55
 
-def nearest(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
-    """The known names most like `name`, best first; the first few if none is like it.
+
+def alike(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
+    """The known names that are like `name`, best first; none is better than a bad one.
 
     After them come names of other scopes with the same last part, such as `a/Relu:0`
     for `b/Relu:0`.
     """
     names = sorted(set(choices))
-    near = difflib.get_close_matches(name, names, n=limit, cutoff=0.4)
-    alike = [k for k in names if _last_part(k) == _last_part(name)]
-    return list(dict.fromkeys([*near, *alike]))[:limit] or names[:limit]
+    near = difflib.get_close_matches(name, names, n=limit, cutoff=_ALIKE)
+    same = [k for k in names if _last_part(k) == _last_part(name)]
+    return list(dict.fromkeys([*near, *same]))[:limit]
+
+
+def suggestion(name: str, choices: Iterable[str], limit: int = 5) -> str:
+    """The end of a sentence that names what is alike; empty if nothing is."""
+    near = ", ".join(f"`{each}`" for each in alike(name, choices, limit))
+    return f"; the nearest: {near}" if near else ""
+
+
+def nearest(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
+    """The known names that are like `name`; the first few of all if none is."""
+    names = sorted(set(choices))
+    return alike(name, names, limit) or names[:limit]
 
 
 def _last_part(name: str) -> str:

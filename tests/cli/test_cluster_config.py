@@ -237,11 +237,11 @@ def test_a_script_of_slurm(
 
 MASTER = "masterType: standard\n"
 BAD = {
-    "scaleTier: [": "line 1 is no YAML",
+    "scaleTier: [": "line 1 is not YAML",
     "- 1\n": "has no keys; expected some such as",
     "&a {trainingInput: *a}": "`trainingInput` is not known",
     "region: a\nregion: b\n": "has a key twice",
-    "args: " + "[" * 5000: "is no YAML: maximum recursion depth",
+    "args: " + "[" * 5000: "is not YAML: maximum recursion depth",
     "masterType: A machine\n": "`masterType` is 'A machine'; expected a machine type",
     "workerCont: 2\n": "`workerCont` is not known; the nearest: `workerCount`",
     "scaleTier: HUGE\n": "`scaleTier` is 'HUGE'; expected CUSTOM",

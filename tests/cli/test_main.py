@@ -21,7 +21,7 @@ ONE_TENSORFLOW = True
 # Command line -> a part of the one line that says what is wrong.
 BAD = {
     "": "no command given",
-    "demmo": "unknown command 'demmo'; the nearest: demo.",
+    "demmo": "unknown command 'demmo'; the nearest: `demo`.",
     "migrate": "migrate: no command given; expected one of: scan",
     "demo --epoch=3": "unrecognized arguments: --epoch=3; did you mean `--epochs`",
     "demo --epochs=0": "--epochs: received 0; expected a whole",

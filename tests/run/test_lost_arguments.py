@@ -252,7 +252,7 @@ def test_the_way_out_is_told_where_no_value_can_be_given_back(
     done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"hookbridge run: NumPy {np.__version__} takes no array")
+    assert last.startswith(f"hookbridge run: NumPy {np.__version__} does not convert")
     assert '`pip install "numpy<2.4"`' in last
 
 

@@ -113,7 +113,7 @@ def test_epochs_without_a_length_end_the_program(
     with pytest.raises(SystemExit, match="2"):
         joiner.hooks()
     said = capsys.readouterr().err.splitlines()[-1]
-    assert "make one: `--steps_per_epoch=<examples // batch size>`." in said
+    assert "make an epoch: `--steps_per_epoch=<examples // batch size>`." in said
     assert "as_hooks" not in said
 
 

@@ -183,10 +183,9 @@ def cost_summary(run: Run) -> str:
     step = 1e3 * profile["step_seconds"]
     return (
         f"{run.title}, {run.accounts[0].process}: {profile['steps']} steps of "
-        f"{step:.2f} ms on average. Of that the guests' own methods took "
-        f"{shares['']:.1%}, as they do natively, waiting for what TensorFlow computed "
-        f"for guests outside of the step {shares[WAITING]:.1%}, and the bridge's own "
-        f"work {shares[BRIDGE]:.1%}. A native step was not run: by these numbers it "
-        f"would take {step * (1 - shares[BRIDGE]):.2f} ms. The first step is left out, "
-        "since it builds graphs."
+        f"{step:.2f} ms on average. {shares['']:.1%} is the guests' own code (the same "
+        f"natively), {shares[WAITING]:.1%} is extra TensorFlow work for guests outside "
+        f"the step, and {shares[BRIDGE]:.1%} is hookbridge's overhead. Estimated time "
+        f"of a native step: {step * (1 - shares[BRIDGE]):.2f} ms (not measured). The "
+        "first step is not counted, since it builds graphs."
     )

@@ -12,7 +12,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import extras
 from hookbridge.ground.arguments import shown, why_no_file
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import suggestion
 
 JOBS = ("chief", "worker", "ps", "evaluator")
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
@@ -44,9 +44,10 @@ def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
     keys = ("scaleTier", *_TYPES, *_COUNTS, *_OTHERS)
     for key in value:
         if key not in keys:
-            near = ", ".join(f"`{n}`" for n in nearest(key, keys))
+            listed = f"; expected one of: {', '.join(keys)}"
+            expected = suggestion(key, keys) or listed
             raise errors.InvalidArgumentError(
-                f"{path}: the key `{key}` is not known; the nearest: {near}."
+                f"{path}: the key `{key}` is not known{expected}."
             )
     check = functools.partial(_check, path, value)
     counts = [_count(path, value, key) for key in _COUNTS]

@@ -19,7 +19,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Session
 from hookbridge.ground.structures import (
     RecentlyUsed,
@@ -232,10 +232,10 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
         try:
             signature.bind_partial(**{name: None})
         except TypeError as e:
-            near = nearest(name, signature.parameters, limit=1)[0]
+            known = [f"{each}=" for each in signature.parameters]
             raise errors.InvalidArgumentError(
-                f"Received `{name}=`, which `MonitoredTrainingSession` does not have; "
-                f"the nearest: `{near}=`."
+                f"Received `{name}=`, which `MonitoredTrainingSession` does not have"
+                f"{suggestion(f'{name}=', known, limit=1)}."
             ) from e
     return tf.compat.v1.train.MonitoredTrainingSession(
         hooks=[*hooks, CallableSessionHook()], **config

@@ -22,7 +22,7 @@ train: Any = tf.compat.v1.train
 # a counter of updates, slots that appear late.
 SAMPLE = {
     "keras": ["plain:Adafactor", "scaled:Nadam", "accumulated:SGD"],
-    "tf_keras": ["plain:Nadam", "scaled:SGD", "scheduled:legacy.Adam"],
+    "tf_keras": ["plain:Nadam", "scaled:SGD", "scaled:legacy.Adam"],
 }
 
 

@@ -111,7 +111,7 @@ def test_a_loop_inside_a_loop(keras: Any) -> None:
     inside = [callback, HookToCallback(hook)]
     again = calling(keras, on_epoch_end=lambda model, _: run_loop(model, inside.pop()))
     while inside:
-        with pytest.raises(errors.RefusedError, match="Give the inner loop a hook"):
+        with pytest.raises(errors.RefusedError, match="Give the inner loop a separate"):
             run_loop(model, callback, again)
     run_loop(model, callback)
     assert len(hook.steps) == BATCHES and hook.ended

@@ -48,7 +48,7 @@ def stopping(keras: Any, monitor: str) -> Any:
 REFUSED: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (
         errors.EpochsUndefinedError,
-        r"`CSVLogger` acts by epoch.*steps_per_epoch=",
+        r"`CSVLogger` works in epochs.*steps_per_epoch=",
         lambda k: hb.as_hooks(k.callbacks.CSVLogger("x.csv")),
     ),
     (

@@ -315,7 +315,7 @@ def test_a_step_of_keras_itself(keras: Any) -> None:
     assert int(np.asarray(model.optimizer.iterations)) == 5
     hook = Fetching()
     with (
-        pytest.raises(hb.errors.LiveSessionError, match="where nobody sees it"),
+        pytest.raises(hb.errors.LiveSessionError, match="cannot be read from outside"),
         hb.loops.OwnLoop(hook, model=model) as loop,
     ):
         loop.step(model.train_on_batch, *next(iter(batches())))
