@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from hookbridge.ground.counted import counted
 from hookbridge.ground.text_table import aligned
 
 _MOST_CALLS = 200_000  # in a trace; the counts have no limit
@@ -234,7 +235,9 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
     lines = aligned(cells, left=2)
     step = profile["step_seconds"]
     if step is not None:
-        lines.append(f"{profile['steps']} steps of {1e3 * step:.3f} ms on average")
+        lines.append(
+            f"{counted(profile['steps'], 'step')} of {1e3 * step:.3f} ms on average"
+        )
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.ground import compat
+from hookbridge.ground.counted import counted
 from hookbridge.insight.guest_profile import BRIDGE, WAITING
 from hookbridge.insight.report import charts, event_pictures
 from hookbridge.insight.report.account import Account
@@ -172,6 +173,21 @@ def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str
             ]
 
 
+def as_words(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as a page shows them, in words: no brackets, no `None`, no `True`."""
+    return {name: _in_words(value) for name, value in settings.items()}
+
+
+def _in_words(value: Any) -> str:
+    if value is None or value in ("", (), []):
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_in_words, value))
+    return str(value)
+
+
 def cost_summary(run: Run) -> str:
     """The guests' own work, the bridge's own work, the waiting, and a native step."""
     profile: Any = run.accounts[0].profile if run.accounts else {}
@@ -181,8 +197,9 @@ def cost_summary(run: Run) -> str:
     for row in profile["rows"]:
         shares[row["guest"] if row["guest"] in shares else ""] += row["share"] or 0.0
     step = 1e3 * profile["step_seconds"]
+    steps = counted(profile["steps"], "step")
     return (
-        f"{run.title}, {run.accounts[0].process}: {profile['steps']} steps of "
+        f"{run.title}, {run.accounts[0].process}: {steps} of "
         f"{step:.2f} ms on average. {shares['']:.1%} is the guests' own code (the same "
         f"natively), {shares[WAITING]:.1%} is extra TensorFlow work for guests outside "
         f"the step, and {shares[BRIDGE]:.1%} is hookbridge's overhead. Estimated time "

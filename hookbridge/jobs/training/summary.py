@@ -18,7 +18,7 @@ from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.ground import live_lines
 from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
-from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
+from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport, as_words
 from hookbridge.jobs.callbacks.progress import Progress
 from hookbridge.jobs.data.bad_rows import tidied
 from hookbridge.jobs.loops.towers.spec import PREDICT
@@ -95,7 +95,7 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
         summary=f"It ended at step {facts['global_step']:.0f}, after "
         f"{facts['seconds']:.1f} seconds.",
         runs=[Run(loop, f"--loop={loop}", folder, accounts(folder), shown)],
-        settings={name: str(value) for name, value in asdict(settings).items()},
+        settings=as_words(asdict(settings)),
     )
 
 
