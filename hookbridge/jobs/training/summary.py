@@ -30,7 +30,7 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 class _HookLines(logging.Handler):
-    """Prints warnings, restarts and what `LoggingTensorHook` logs, over the progress."""
+    """Prints warnings, restarts and `LoggingTensorHook`, over the progress."""
 
     def __init__(self, to_stderr: bool) -> None:
         super().__init__()
