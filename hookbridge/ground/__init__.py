@@ -1,7 +1,7 @@
 """The ground floor: versions, checks and small tools that every room may use.
 
-Reading order: `docs_pages`, `installed`, `extras`, `arguments`, `text_table`,
-`live_lines`, `nearest_names`, `structures`, `whole_files`, `package_files`, `lazy`,
+Reading order: `docs_pages`, `installed`, `extras`, `arguments`, `counted` (numbers of
+things, as text), `text_table`, `live_lines`, `nearest_names`, `structures`, `whole_files`, `package_files`, `lazy`,
 `module_names` (what a module has, by its text), `running_mean`; `compat`, all that is
 private to TensorFlow and Keras; `protocols`, what the bridge asks of their objects;
 `collected`, what a program has put into a graph's collections; `patching`; `lifecycle`,
