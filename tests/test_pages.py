@@ -68,7 +68,7 @@ def test_a_page_is_named_in_any_way(
     assert len(texts) == 1
     assert main(["docs"]) == 0
     assert "reference/errors.md" in capsys.readouterr().out
-    for place, said in (("tower", "towers.md"), ("towers#tower", "models-in-towers")):
+    for place, said in (("tower", "towers.md"), ("towers#gpu", "gpus")):
         with subtests.test(str(place)):
             assert main(["docs", place]) == 2
             assert said in capsys.readouterr().err

@@ -27,7 +27,7 @@ HAS_KERAS_3 = KERAS_VERSION >= (3, 0)
 # Older releases of Keras 3 lack some of the names, and do without (docs/versions.md).
 HAS_NAMES_OF_KERAS_3 = KERAS_VERSION >= (3, 7)
 # Names of Python's own library.
-PYTHON = {"_asdict", "_exit", "_getframe", "_fields", "_replace"}
+PYTHON = {"_asdict", "_current_frames", "_exit", "_getframe", "_fields", "_replace"}
 
 
 def _coordinator(name: str) -> Any:
@@ -144,6 +144,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "Estimator": _estimator,
     "Estimator's code": lambda _: _estimator_code(),
     "RunConfig": lambda folder: _estimator(folder).config,
+    "Estimator's heads": lambda _: _estimator_module("canned.head"),
     "Estimator's run_config": lambda _: _estimator_module("run_config"),
     "Estimator's executor": lambda _: _estimator_module("training")._TrainingExecutor,
 }

@@ -13,7 +13,7 @@ from ramps import fit_ramp, session_ramp
 
 import hookbridge as hb
 from hookbridge.insight.guest_profile import BRIDGE, WAITING, Profile
-from hookbridge.insight.timings import Timings, as_table
+from hookbridge.insight.timings import Timings, as_table, costs
 
 v1 = tf.compat.v1
 
@@ -99,7 +99,7 @@ def test_calls_of_every_guest(loop: Any, tmp_path: Path) -> None:
     text = str(profile)
     assert text.splitlines()[0].split()[:3] == ["guest", "event", "calls"]
     assert f"{STEPS} steps of " in text
-    assert len(text.splitlines()) == len(found) + 2
+    assert len(text.splitlines()) == len(found) + 3  # and the first calls
 
     profile.save(tmp_path / "board")
     stored = json.loads((tmp_path / "board" / "guests.profile.json").read_text())
@@ -179,6 +179,24 @@ def test_share_of_the_step() -> None:
     assert timings.step_seconds == 10
     assert timings.rows[0].share == pytest.approx(0.2)
     assert "20.0%" in as_table(timings.as_dict())
+
+
+def test_first_calls_are_a_row_of_the_table() -> None:
+    times = [0.0]  # the first call takes 90 s, each later one 2 s of 10
+    for begin, end in ((0, 90), (100, 102), (110, 112), (120, 122)):
+        times += [float(begin), float(end)]
+    timings = Timings(iter(times).__next__)
+    for _ in range(4):
+        timings.enter()
+        timings.leave("Hook", "before_run")
+    first, later = costs(timings.as_dict())
+    assert first == ("first calls", "(build graphs)", 1, 90.0, None)
+    assert later[:4] == ("Hook", "before_run", 3, 6.0)
+    # Microseconds and percent agree: a call is its share of the average step.
+    step, share = timings.step_seconds, later.share
+    assert step is not None and share is not None
+    assert share == pytest.approx(0.2)
+    assert later.seconds / later.calls == pytest.approx(share * step)
 
 
 def test_shares_of_late_calls_are_at_most_all() -> None:

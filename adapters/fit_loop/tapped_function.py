@@ -216,8 +216,9 @@ def with_rate(step: Variant, variable: tf.Variable, index: int) -> Variant:
 def _check_no_tensors(fed: StepFeeds, why: str) -> None:
     for key in fed.tensors:
         raise errors.LiveSessionError(
-            f"`{key}` is computed by the model's step and cannot be fed here: {why}. "
-            "Feed a placeholder that a hook makes in `begin`, or train with "
-            "`run_eagerly=False`, one step per execution and the default strategy.",
+            f"`{key}` is computed by the model's step and cannot be fed here, "
+            f"because {why}. Feed a placeholder that a hook makes in `begin`, or "
+            "train with `run_eagerly=False`, one step per execution and the default "
+            "strategy.",
             see="live session",
         )

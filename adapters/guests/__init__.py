@@ -3,6 +3,6 @@
 Read `kinds` and `guest_record`, which every other room reads; then `stock`, what
 Keras's own callbacks are, `roles`, `copies`,
 `skipped`, `fetched`, `foreign`, `bare`, `in_begin`, `any_flavour`, `paths`, `written`,
-`outside` and `watchers`.
+`outside`, `watchers` and `keys_of_logs`.
 `hookbridge.ground.lifecycle.overrides` tells which events a guest overrides.
 """

@@ -161,8 +161,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     def partial_run_setup(self, *args: object, **kwargs: object) -> Any:
         """Refused, as `partial_run`."""
         raise errors.LiveSessionError(
-            "`partial_run` keeps a graph half executed between calls, which a "
-            "training step of Keras cannot be. Call `run` for each part.",
+            "`partial_run` keeps a graph half executed between calls, which is "
+            "impossible for a Keras training step. Call `run` for each part.",
             see="live session",
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
@@ -174,7 +175,11 @@ class CallbackRun:
             with self.model.live_link.event(), self._eager():
                 for method in methods:
                     self._calling = method
-                    method(*args)
+                    try:
+                        method(*args)
+                    except KeyError as e:
+                        add_keys(e, event, args[-1])
+                        raise
             self._calling = None
 
     def note_stop(self) -> None:

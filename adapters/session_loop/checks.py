@@ -159,8 +159,8 @@ def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
         names = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(
             guest,
-            "it sets the learning rate, and hookbridge cannot tell which tensor of "
-            f"the graph that is (found: {names})",
+            "it sets the learning rate, and hookbridge does not know which tensor of "
+            f"the graph holds it (found: {names})",
             "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
             see="model in a session",
         )

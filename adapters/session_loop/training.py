@@ -351,9 +351,9 @@ class TrainingRun(CallbackRun):
         """Delivers the last event, and warns about what had no effect."""
         if self._waiting_runs:
             logging.warning(
-                "hookbridge: %d runs ended no batch, since they moved no global step: "
-                "their gradients waited for a later update, or were dropped (as by "
-                "SyncReplicasOptimizer).",
+                "hookbridge: %d runs did not end a batch, since they did not move "
+                "the global step. Their gradients waited for a later update or were "
+                "dropped (as by SyncReplicasOptimizer).",
                 self._waiting_runs,
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))

@@ -1,9 +1,9 @@
 """The state of callbacks as files beside a checkpoint, for both loops.
 
 Read `moments` (when it is written), `write_order` (by whom, in which order), `epochs`
-(where a run goes on; `restart_line` logs it), `parts` (the callbacks, and what was
-found for them), `files`, `identity` and `matching` (whose state it is), `attributes`
-(what is state), `document` (the form of the files), `codec` and `storage`.
+(where a run goes on), `restart_line` (what the log says of it), `parts` (the callbacks,
+and what was found for them), `files`, `identity` and `matching` (whose state it is),
+`attributes` (what is state), `document` (the form of the files), `codec` and `storage`.
 `rewriting` guards a checkpoint that is written again; `backups` is for those of
 `BackupAndRestore`.
 """

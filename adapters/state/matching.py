@@ -157,7 +157,7 @@ def _reason(new: Sequence[Identity], rest: Sequence[Identity]) -> str:
         names = ", ".join(f"`{name}`" for name in sorted(set().union(*differences)))
         return f"{callbacks} begins anew: the state of {states} has another {names}"
     return (
-        f"{callbacks} begins anew: nothing tells which of {len(rest)} states of "
+        f"{callbacks} begins anew: it is unknown which of {len(rest)} states of "
         f"{states} belongs to which of {len(new)} callbacks"
     )
 

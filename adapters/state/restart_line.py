@@ -43,8 +43,8 @@ def log_restart(
 def log_without_state(prefix: str) -> None:
     """Logs that a training goes on from a checkpoint that has no state of callbacks."""
     _log(
-        f"training goes on from {prefix}. No file beside it has the state of "
-        f"callbacks, so they begin anew. {_DATA}"
+        f"training goes on from {prefix}. It has no state of callbacks, so they "
+        f"begin anew. {_DATA}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.keras_model.variables import ModelVariable
+from hookbridge.ground.counted import counted
 from hookbridge.ground.protocols import KerasModel
 
 # Entries that Keras computes instead of storing.
@@ -40,7 +41,7 @@ class RestoreReport(NamedTuple):
     epoch: int | None = None
 
     def __str__(self) -> str:
-        lines = [f"restored {len(self.restored)} variables"]
+        lines = [f"restored {counted(len(self.restored), 'variable')}"]
         lines += [f"  {name} <- {entry}" for name, entry in self.restored.items()]
         for title, names in (
             ("kept as they were (not in the checkpoint)", self.kept),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from hookbridge.ground.counted import counted
 from hookbridge.ground.text_table import aligned
 
 _MOST_CALLS = 200_000  # in a trace; the counts have no limit
@@ -28,6 +29,7 @@ class Row(NamedTuple):
       share: the part of the time of all steps and of what follows the last one,
         without the first step and the first call, which build graphs; None if there
         were too few steps.
+      first_seconds: the part of `seconds` that the first call took.
     """
 
     guest: str
@@ -35,6 +37,7 @@ class Row(NamedTuple):
     calls: int
     seconds: float
     share: float | None
+    first_seconds: float
 
 
 @dataclass(slots=True)
@@ -146,6 +149,7 @@ class Timings:
                 count.calls,
                 count.seconds,
                 (count.seconds - count.first) / secs if secs else None,
+                count.first,
             )
             for key, count in self._counts.items()
         ]
@@ -179,18 +183,61 @@ class Timings:
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
+class Cost(NamedTuple):
+    """A row of a table of costs; see `costs`."""
+
+    guest: str
+    event: str
+    calls: int
+    seconds: float
+    share: float | None
+
+
+def costs(profile: Mapping[str, Any], most: int | None = None) -> list[Cost]:
+    """The first calls of all events as one row, then at most `most` events.
+
+    `profile` is `Timings.as_dict()`. First calls build graphs, so they are in no share
+    of the steps: an event that came more than once has the numbers of its later calls,
+    and one that came once has no share.
+    """
+    rows = profile["rows"]
+    repeated = [r for r in rows if r["share"] is not None and r["calls"] > 1]
+    once = [r for r in rows if r not in repeated]
+    later = [
+        Cost(
+            row["guest"],
+            row["event"],
+            row["calls"] - 1,
+            row["seconds"] - row["first_seconds"],
+            row["share"],
+        )
+        for row in repeated
+    ]
+    later += [
+        Cost(r["guest"], r["event"], r["calls"], r["seconds"], None) for r in once
+    ]
+    later.sort(key=lambda cost: -cost.seconds)
+    if not repeated:
+        return later[:most]
+    seconds = sum(row["first_seconds"] for row in repeated)
+    first = Cost("first calls", "(build graphs)", len(repeated), seconds, None)
+    return [first, *later[:most]]
+
+
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
-    """`Timings.as_dict()` as a table of at most `most` rows."""
+    """`Timings.as_dict()` as a table of at most `most` events."""
     cells = [("guest", "event", "calls", "ms", "us/call", "share of the step")]
-    for row in profile["rows"][:most]:
-        share = "" if row["share"] is None else f"{row['share']:.1%}"
-        seconds, calls = row["seconds"], row["calls"]
+    for cost in costs(profile, most):
+        share = "" if cost.share is None else f"{cost.share:.1%}"
+        seconds, calls = cost.seconds, cost.calls
         numbers = (f"{1e3 * seconds:.1f}", f"{1e6 * seconds / calls:.1f}", share)
-        cells.append((row["guest"], row["event"], str(calls), *numbers))
+        cells.append((cost.guest, cost.event, str(calls), *numbers))
     lines = aligned(cells, left=2)
     step = profile["step_seconds"]
     if step is not None:
-        lines.append(f"{profile['steps']} steps of {1e3 * step:.3f} ms on average")
+        lines.append(
+            f"{counted(profile['steps'], 'step')} of {1e3 * step:.3f} ms on average"
+        )
     return "\n".join(lines)
 
 

@@ -195,7 +195,9 @@ def plain_demo(server: ForkServer, folder: Path, *flags: str) -> str:
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Every guest saw the documented events in every process." in done.stdout
     assert "examples/s" not in done.stdout + done.stderr
-    assert done.stdout.startswith("No tensorboard: the `TensorBoard` callback is left")
+    assert done.stdout.startswith(
+        "TensorBoard is not installed: the `TensorBoard` callback"
+    )
     return done.stdout
 
 

@@ -16,6 +16,7 @@ _KERAS = _VERSIONS.get("keras") or _VERSIONS["keras-nightly"]
 KERAS_VERSION = tuple(map(int, _KERAS.split(".")[:2]))
 
 
+_AS_HEAD = "what the head of `tf.contrib.estimator` returned"
 _AS_TASK = "makes the copy of an Estimator that one task of a strategy runs"
 
 # Owner -> its attributes, and why no public attribute is enough. Owners that begin with
@@ -128,6 +129,12 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "Estimator's code": {
         "_distribute_coordinator_mode": "tells it that a coordinator runs the tasks"
+    },
+    "Estimator's heads": {
+        "_assert_range": "what `tf.contrib.estimator`'s heads asked of their labels",
+        "_binary_logistic_head_with_sigmoid_cross_entropy_loss": _AS_HEAD,
+        "_multi_class_head_with_softmax_cross_entropy_loss": _AS_HEAD,
+        "_regression_head": _AS_HEAD,
     },
     "Estimator's run_config": {"_get_global_id_in_cluster": _AS_TASK},
     "Estimator's executor": {

@@ -304,7 +304,7 @@ def test_a_rewrite_into_another_folder_leaves_the_files(
     again = command(capsys, "rewrite", f"--to={new}", old)
     assert again.code == 2 and "exists and is not empty" in again.err
     inside = command(capsys, "rewrite", f"--to={old / 'new'}", old)
-    assert inside.code == 2 and "is inside of" in inside.err
+    assert inside.code == 2 and "is inside" in inside.err
     both = command(capsys, "rewrite", "--write", f"--to={new}x", old)
     assert both.code == 2 and "expected one of them" in both.err
 

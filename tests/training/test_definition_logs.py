@@ -34,7 +34,9 @@ def test_an_entry_that_is_not_there_is_named_once(
     run = fit(tf.keras, [callback]) if loop == "fit" else session_loop([callback])
     assert seen[1][0] is None and seen[1][1] == run.history["loss"][0]
     assert run.history["added"] == [0.0, 1.0, 2.0, 3.0]  # reaches later callbacks
-    message = '`Reads` reads logs["{}"] in `{}`, which this loop does not give there.'
+    message = (
+        '`Reads` reads logs["{}"] in `{}`, but this loop does not provide it there.'
+    )
     for key, event in (("acuracy", "on_epoch_end"), ("auc", "on_test_end")):
         with subtests.test(str(key)):
             assert caplog.text.count(message.format(key, event)) == 1

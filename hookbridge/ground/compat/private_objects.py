@@ -95,7 +95,7 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "ResourceVariable": PrivateName(
         "tensorflow.python.ops.resource_variable_ops:ResourceVariable",
-        "the class of eager variables; ours derives from it and tells of each use",
+        "the class of eager variables; ours derives from it and reports each use",
     ),
     "copy_handle_data": PrivateName(
         "tensorflow.python.ops.handle_data_util:copy_handle_data",

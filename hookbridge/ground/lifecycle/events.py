@@ -82,8 +82,8 @@ HOOK_EVENTS = (
         "hook",
         native="the session, once, at a clean end only",
         bridged=(
-            "at the end of `fit`, at a clean end only; tensors of the step are those "
-            "of the last step"
+            "at the end of `fit`, at a clean end only; tensors of the step have the "
+            "values of the last step"
         ),
         counterpart="on_train_end",
     ),

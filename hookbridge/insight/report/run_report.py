@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from hookbridge.ground import compat
+from hookbridge.ground.counted import counted
 from hookbridge.insight.guest_profile import BRIDGE, WAITING
 from hookbridge.insight.report import charts, event_pictures
 from hookbridge.insight.report.account import Account
 from hookbridge.insight.report.page import page, table
 from hookbridge.insight.report.scalars import Curve, Points, read_curves
+from hookbridge.insight.timings import costs
 
 FILE_NAME = "report.html"
 _MOST_COSTS = 12  # rows for each run; `hb.profile` has all
@@ -159,17 +161,31 @@ def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
 def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:
     """The most expensive events of each run, in its chief's process."""
     for run in runs:
-        for row in run.accounts[0].profile["rows"][:most] if run.accounts else ():
-            share, seconds, calls = row["share"], row["seconds"], row["calls"]
+        for cost in costs(run.accounts[0].profile, most) if run.accounts else ():
             yield [
                 run.name,
-                row["guest"],
-                row["event"],
-                str(calls),
-                f"{1e3 * seconds:.1f}",
-                f"{1e6 * seconds / max(calls, 1):.0f}",
-                "" if share is None else f"{share:.1%}",
+                cost.guest,
+                cost.event,
+                str(cost.calls),
+                f"{1e3 * cost.seconds:.1f}",
+                f"{1e6 * cost.seconds / cost.calls:.0f}",
+                "" if cost.share is None else f"{cost.share:.1%}",
             ]
+
+
+def as_words(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as a page shows them, in words: no brackets, no `None`, no `True`."""
+    return {name: _in_words(value) for name, value in settings.items()}
+
+
+def _in_words(value: Any) -> str:
+    if value is None or value in ("", (), []):
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_in_words, value))
+    return str(value)
 
 
 def cost_summary(run: Run) -> str:
@@ -181,8 +197,9 @@ def cost_summary(run: Run) -> str:
     for row in profile["rows"]:
         shares[row["guest"] if row["guest"] in shares else ""] += row["share"] or 0.0
     step = 1e3 * profile["step_seconds"]
+    steps = counted(profile["steps"], "step")
     return (
-        f"{run.title}, {run.accounts[0].process}: {profile['steps']} steps of "
+        f"{run.title}, {run.accounts[0].process}: {steps} of "
         f"{step:.2f} ms on average. {shares['']:.1%} is the guests' own code (the same "
         f"natively), {shares[WAITING]:.1%} is extra TensorFlow work for guests outside "
         f"the step, and {shares[BRIDGE]:.1%} is hookbridge's overhead. Estimated time "

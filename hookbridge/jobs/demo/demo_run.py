@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import Run, write_html
 from hookbridge.jobs.demo import report as report_lib
@@ -41,7 +42,8 @@ def run_demo(
             trainers = settings.trainers(loop)
             name, in_cluster = TITLES[loop]
             title = name + (in_cluster if trainers else "")
-            print(f"{title}: {trainers or 'no'} workers", flush=True)
+            workers = counted(trainers, "worker") if trainers else "no workers"
+            print(f"{title}: {workers}", flush=True)
             shutil.rmtree(directory / loop, ignore_errors=True)
             code = train(settings.flags(loop))
             if code:

@@ -13,6 +13,7 @@ from hookbridge.insight.report.run_report import (
     COSTS_HEADER,
     Run,
     RunReport,
+    as_words,
     cost_rows,
     cost_summary,
     event_header,
@@ -149,7 +150,7 @@ def as_page(
         + " ".join(differences or ["Every guest saw the documented events everywhere."])
         + "".join(f" {line}" for line in _footnote(runs)),
         runs=[replace(run, facts=_describe_run(run)) for run in runs],
-        settings={key: str(value) for key, value in asdict(settings).items()},
+        settings=as_words(asdict(settings)),
     )
 
 

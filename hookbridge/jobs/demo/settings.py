@@ -46,14 +46,14 @@ class DemoSettings:
         lines = []
         if importlib.util.find_spec("tensorboard") is None:
             lines.append(
-                "No tensorboard: the `TensorBoard` callback is left out. "
-                f"{extras.install('tensorboard')} brings it."
+                "TensorBoard is not installed: the `TensorBoard` callback is "
+                f"skipped. Install it with {extras.install('tensorboard')}."
             )
         if self.num_trainers and needs_keras_2():
             lines.append(
-                "No Keras 2: `Model.fit` runs in this process, since Keras 3 trains "
-                "with no parameter servers. "
-                f"{extras.install_tf_keras()} brings tf_keras."
+                "No Keras 2: `Model.fit` runs in this process, since Keras 3 cannot "
+                "train with parameter servers. Install it with "
+                f"{extras.install_tf_keras()}."
             )
         return lines
 

@@ -11,6 +11,7 @@ from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
@@ -244,7 +245,7 @@ class OwnLoop:
             self._steps += 1
             self._counter.assign(self._steps)
         batch_logs = self._logs.after(returned, logs, args)
-        self._list.on_train_batch_end(self._batch, batch_logs)
+        self._deliver("on_train_batch_end", self._batch, batch_logs)
         self._batch += 1
         return returned
 
@@ -271,7 +272,15 @@ class OwnLoop:
             logs = own_logs.numbers({**self._logs.last, **self._further_logs})
             self._further_logs = {}
             self._epoch += 1
-            self._list.on_epoch_end(self._epoch - 1, logs)
+            self._deliver("on_epoch_end", self._epoch - 1, logs)
+
+    def _deliver(self, event: str, number: int, logs: Mapping[str, Any]) -> None:
+        """Calls all callbacks with the number of a batch or an epoch, and its logs."""
+        try:
+            getattr(self._list, event)(number, logs)
+        except KeyError as e:
+            add_keys(e, event, logs)
+            raise
 
     def evaluate(
         self,

@@ -53,7 +53,8 @@ class _Logs(dict[Any, Any]):
         if default is None and key not in self and key not in self._missed:
             self._missed.add(key)
             logging.warning(
-                "hookbridge: %s, which this loop does not give there. It gives: %s.",
+                "hookbridge: %s, but this loop does not provide it there. It "
+                "provides: %s.",
                 self._place.format(key),
                 ", ".join(map(str, self)) or "nothing",
             )

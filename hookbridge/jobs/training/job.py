@@ -124,7 +124,7 @@ class TrainingJob:
             raise errors.InvalidArgumentError(
                 f"Received --epochs={process.settings.epochs} without "
                 "--steps_per_epoch; expected both, since `train_input_fn` of "
-                f"{process.definition.path} does not tell how long an epoch is."
+                f"{process.definition.path} does not show how long an epoch is."
             )
         return steps
 

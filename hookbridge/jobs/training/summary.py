@@ -18,7 +18,7 @@ from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.ground import live_lines
 from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
-from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport
+from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport, as_words
 from hookbridge.jobs.callbacks.progress import Progress
 from hookbridge.jobs.data.bad_rows import tidied
 from hookbridge.jobs.loops.towers.spec import PREDICT
@@ -30,7 +30,7 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 class _HookLines(logging.Handler):
-    """Prints what `LoggingTensorHook` logs, and every warning, over the progress."""
+    """Prints warnings, restarts and `LoggingTensorHook`, over the progress."""
 
     def __init__(self, to_stderr: bool) -> None:
         super().__init__()
@@ -42,6 +42,8 @@ class _HookLines(logging.Handler):
         source = "LoggingTensorHook"
         if record.levelno >= logging.WARNING:
             source = record.levelname.lower()
+        elif record.funcName == "log_restart":
+            source = "info"
         elif record.funcName != "_log_tensors":
             return
         stream = sys.stderr if self._to_stderr else sys.stdout
@@ -93,7 +95,7 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
         summary=f"It ended at step {facts['global_step']:.0f}, after "
         f"{facts['seconds']:.1f} seconds.",
         runs=[Run(loop, f"--loop={loop}", folder, accounts(folder), shown)],
-        settings={name: str(value) for name, value in asdict(settings).items()},
+        settings=as_words(asdict(settings)),
     )
 
 

@@ -78,8 +78,8 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
     lines = [line for file, line in places if os.path.abspath(file) == here]
     where = f", line {lines[-1]}," if lines else ""
     return errors.InvalidArgumentError(
-        f"The file {path!r}{where} raised {type(error).__name__}: {error}; expected a "
-        f"file that can be imported. `python {path}` shows the whole traceback."
+        f"The file {path!r}{where} raised {type(error).__name__}: {error}; expected "
+        f"a file that can be imported. `python {path}` shows the full traceback."
     )
 
 

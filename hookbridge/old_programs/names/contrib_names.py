@@ -76,6 +76,11 @@ def lives(name: str) -> bool:
     return False
 
 
+def _is_file(module: str) -> bool:
+    """Whether an installed module has that name."""
+    return not missing(module, module.count(".") + 1).rest
+
+
 def in_file_of_slim(area: str, file: str, name: str) -> str:
     """The name in tf_slim of what a file of an area had; empty if it has none.
 
@@ -85,6 +90,8 @@ def in_file_of_slim(area: str, file: str, name: str) -> str:
       name: what is asked for in it. Nothing is known where tf_slim is not installed.
     """
     for package in _FILES_OF_SLIM.get(area, ()) if file else ():
+        if name != file and _is_file(f"{package}.{name}"):
+            continue  # another file, which this one imports
         module = f"{package}.{file}"
         lack = missing(f"{module}.{name}", module.count(".") + 1)
         if lack.is_certain and not lack.rest:

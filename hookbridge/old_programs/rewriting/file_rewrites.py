@@ -132,13 +132,13 @@ def _check_copy(target: Path, sources: Iterable[Path]) -> None:
             )
         if target.resolve().is_relative_to(source.resolve()):
             raise errors.InvalidArgumentError(
-                f"Received --to={os.fspath(target)}, which is inside of "
-                f"{os.fspath(source)}; expected a folder elsewhere."
+                f"Received --to={os.fspath(target)}, which is inside "
+                f"{os.fspath(source)}; expected a folder outside it."
             )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise errors.UnwritableError(
             f"Received --to={os.fspath(target)}, which exists and is not empty; "
-            "expected a new folder. Remove it, or name another one."
+            "expected a new folder. Remove it, or choose another one."
         )
 
 

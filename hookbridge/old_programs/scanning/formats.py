@@ -18,7 +18,7 @@ from hookbridge.old_programs.scanning.findings import CODES, Report
 # Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
 _VERDICTS = {
     "manual": ("a person has to do it", "error"),
-    "assisted": ("the way out is known; a person checks it", "warning"),
+    "assisted": ("the fix is known; a person checks it", "warning"),
     "bridge": ("hookbridge carries it at run time", "note"),
     "auto": ("a plain rename", "warning"),
     "fine": ("runs as it is", "none"),

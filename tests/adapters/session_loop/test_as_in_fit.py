@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import pytest
@@ -69,6 +70,26 @@ def test_no_callback_gets_the_end_of_a_batch_in_which_a_hook_raises(keras: Any) 
         session_loop(guests(of_session), hooks_on="steps")
     begun = [(True, "on_train_batch_begin"), (False, "on_train_batch_begin")]
     assert of_session == of_fit == begun
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")
+def test_an_error_about_a_key_of_logs_has_its_keys(keras: Any) -> None:
+    def look(callback: Any, epoch: int, logs: Any) -> None:
+        logs["acuracy"]
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    callback = callback_of(keras, on_epoch_end=look)
+    with pytest.raises(KeyError, match="acuracy") as in_session:
+        session_loop([callback])
+    with pytest.raises(KeyError, match="acuracy") as in_own_loop:
+        with hb.loops.OwnLoop([callback], model=model, steps_per_epoch=1) as loop:
+            while not loop.should_stop():
+                loop.step(lambda: {"loss": 1.0})
+    of_session: Any = in_session.value
+    of_own_loop: Any = in_own_loop.value
+    text = "hookbridge: `logs` of `on_epoch_end` had 'loss'"
+    assert [note[: len(text)] for note in of_session.__notes__] == [text]
+    assert of_own_loop.__notes__ == [f"{text}."]
 
 
 def test_a_stop_that_the_end_of_an_epoch_takes_back_begins_the_next(keras: Any) -> None:

@@ -99,7 +99,7 @@ def assert_runs_without_an_update_are_counted(it: Job) -> None:
     assert ended["batches"] <= updates, it.logs()
     waited = {}
     for task in WORKERS:
-        told = re.search(r"(\d+) runs ended no batch", it.log(task))
+        told = re.search(r"(\d+) runs did not end a batch", it.log(task))
         waited[task] = int(told[1]) if told else 0
     assert waited["worker 0"] == len(it.events("worker 0", "step")) - ended["batches"]
     assert sum(waited.values()) > updates / 2, it.logs()

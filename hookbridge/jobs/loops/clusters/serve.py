@@ -120,7 +120,7 @@ def _is_over_without(
     is_over = set(tasks) <= set(missing) or waited_secs > AFTER_CHIEF_ALIVE_SECS
     if is_over:
         logging.warning(
-            "hookbridge: the job is over, and %s never said it had finished.",
+            "hookbridge: the job is over, but %s never reported that it had finished.",
             named(config, tasks),
         )
     return is_over

@@ -78,7 +78,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
         late = isinstance(e, _LOST) and not group.failed
         if not (late and group.stopped):
             raise
-        logging.warning("hookbridge: too late for its end: %s", group.reason)
+        logging.warning("hookbridge: failed after the stop: %s", group.reason)
     if group.error is not None:
         raise group.error
 

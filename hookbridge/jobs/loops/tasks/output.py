@@ -148,8 +148,8 @@ class Outputs:
                 self._has_failed.add(stream)
                 with contextlib.suppress(OSError, ValueError, AttributeError):
                     sys.stderr.write(
-                        "hookbridge: output of the tasks cannot be written and is "
-                        f"dropped: {e}\n"
+                        "hookbridge: dropped output of the tasks, because it cannot "
+                        f"be written: {e}\n"
                     )
 
 

@@ -113,9 +113,9 @@ def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
     if source is None or not source.type.startswith("IteratorGetNext"):
         names = ", ".join(str(getattr(tensor, "name", tensor)) for tensor in flat)
         raise errors.InvalidArgumentError(
-            f"Received the inputs {names}; expected all of them from one `get_next` of "
-            "a `tf.data` iterator, which can be fetched once for each tower. Let the "
-            "`input_fn` return the dataset and do what changes its elements in "
+            f"Received the inputs {names}; expected all of them from one `get_next` "
+            "of a `tf.data` iterator, which can be fetched once for each tower. "
+            "Return the dataset from the `input_fn` and change its elements in "
             '`dataset.map`, or split each batch (`batches="split"`).'
         )
     fetched = [batch]

@@ -148,8 +148,8 @@ def _check_choices(loss_reduction: object, batches: object) -> None:
     if loss_reduction not in (*MEANS, *SUMS):
         raise errors.InvalidArgumentError(
             f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
-            "'sum', or what means the same in `tf.compat.v1.losses.Reduction`. The "
-            "loss of a tower is one number: reduce it in the `model_fn`."
+            "'sum', or the equivalent in `tf.compat.v1.losses.Reduction`. The loss "
+            "of a tower is one number: reduce it in the `model_fn`."
         )
     if batches not in ("split", "fetch"):
         raise errors.InvalidArgumentError(
