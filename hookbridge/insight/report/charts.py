@@ -46,8 +46,9 @@ def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
 
 def legend(names: Sequence[str]) -> str:
     """The legend: the colour of each series."""
+    number = len(names)
     keys = "".join(
-        f'<span><i class="key {_class(place, len(names))}"></i>{html.escape(name)}</span>'
+        f'<span><i class="key {_class(place, number)}"></i>{html.escape(name)}</span>'
         for place, name in enumerate(names)
     )
     return f'<p class="legend">{keys}</p>'
