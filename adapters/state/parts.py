@@ -168,8 +168,11 @@ class Saved:
         going_on: list[str] = []
         anew: list[str] = []
         for place, callback in enumerate(self._callbacks):
-            group = going_on if place in pairs else anew
-            group.append(str(identity.of(callback)))
+            name = str(identity.of(callback))
+            if place not in pairs:
+                anew.append(name)
+            elif self._entries[pairs[place]].state:
+                going_on.append(name)
         log_restart(self.path, self.step, self._epoch, going_on, anew)
 
 

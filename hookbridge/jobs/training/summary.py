@@ -30,7 +30,7 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 class _HookLines(logging.Handler):
-    """Prints what `LoggingTensorHook` logs, and every warning, over the progress."""
+    """Prints warnings, restarts and `LoggingTensorHook`, over the progress."""
 
     def __init__(self, to_stderr: bool) -> None:
         super().__init__()
@@ -42,6 +42,8 @@ class _HookLines(logging.Handler):
         source = "LoggingTensorHook"
         if record.levelno >= logging.WARNING:
             source = record.levelname.lower()
+        elif record.funcName == "log_restart":
+            source = "info"
         elif record.funcName != "_log_tensors":
             return
         stream = sys.stderr if self._to_stderr else sys.stdout
