@@ -42,7 +42,7 @@ def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
             rolled = np.roll(a, shift, axis=0)
             # The example at the end may be that of another batch.
             rolled[0 if shift > 0 else -1] = b[0 if shift > 0 else -1]
-            text = f"shifted by one example: `{name}` is not that of its row"
+            text = f"shifted by one example: `{name}` does not belong to its row"
             yield "shifted", text, rolled, 0
         text = f"`{name}` is {-shift:+d} off: counted from 0 or from 1"
         yield "off by one", text, a - shift, 0

@@ -140,7 +140,7 @@ def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
         lines.append(f"{abs(share):.3g} times {of} {more}")
     text = f"l2: the gradients of the port have {' and '.join(lines)}"
     others = [name for name in every if name not in shares]
-    return f"{text}; those of the other variables are the same" if others else text
+    return f"{text}; the other variables match" if others else text
 
 
 def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
+from hookbridge.ground.counted import counted
 from hookbridge.reference.adam_epsilon import EpsilonCause
 from hookbridge.reference.cause import Cause
 from hookbridge.reference.causes import explanation_of
@@ -64,7 +65,7 @@ class Comparison:
     def __str__(self) -> str:
         lines = []
         for each in self.layers:
-            what = f"{len({m.step for m in each.measures})} steps"
+            what = counted(len({m.step for m in each.measures}), "step")
             if each.first is not None:
                 what = described(each.first)
             lines.append(f"{each.name:<16} {status(each):<20} {each.why_not or what}")
@@ -220,6 +221,14 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
 def described(measure: Measure) -> str:
     """A difference in one clause."""
     return (
-        f"step {measure.step}, `{measure.name}`: {measure.difference:.2g} "
-        f"(at most {measure.tolerance:.2g})"
+        f"step {measure.step}, `{measure.name}`: {_percent(measure.difference)} off, "
+        f"{_percent(measure.tolerance)} allowed"
     )
+
+
+def _percent(part: float) -> str:
+    """A part of a size in percent, with two digits."""
+    if math.isinf(part):
+        return "infinitely far"
+    percent = 100 * part
+    return f"{percent:.0f} %" if 100 <= percent < 1e6 else f"{percent:.2g} %"

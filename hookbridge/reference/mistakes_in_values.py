@@ -186,7 +186,7 @@ def _untied(copy: Any) -> Iterator[Variation]:
             continue
         for number, part in enumerate(op.inputs):
             text = (
-                f"`{name}` is tied in the reference only: its gradient in the port is "
-                f"that of use {number + 1} of {len(op.inputs)} alone"
+                f"`{name}` is tied in the reference only: its gradient in the port "
+                f"comes from use {number + 1} of {len(op.inputs)} only"
             )
             yield Variation("untied weights", text, gradients={name: [part.name]})

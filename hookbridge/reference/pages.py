@@ -35,7 +35,7 @@ def check_page(file: str) -> None:
     if not file or os.path.isdir(file):
         why = "is a folder" if file else "is empty"
     elif not os.path.isdir(folder):
-        why = f"cannot be written: {folder!r} is no folder"
+        why = f"cannot be written: {folder!r} is not a folder"
     elif problem := not_writable(folder):
         why = f"cannot be written ({problem[1]})"
     elif os.path.exists(file) and not os.access(file, os.W_OK):
@@ -95,8 +95,8 @@ def _curves(result: Comparison) -> Iterator[str]:
 def _differences(result: Comparison) -> Iterator[str]:
     """The largest difference of each step, layer by layer."""
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
-    yield "<p>Of each step the largest, as a power of ten of the tolerance: above 0 it"
-    yield " is a difference.</p>"
+    yield "<p>Largest difference in each step, in powers of ten of the tolerance; above"
+    yield ' 0 means "different".</p>'
     drawn = {each.name: _logarithms(each) for each in result.layers}
     yield '<div class="charts">'
     if any(drawn[name] for name in _DRAWN):

@@ -139,7 +139,7 @@ def _check_held(file: Path, names: Iterable[str], arrays: Arrays) -> None:
         if name not in arrays:
             raise errors.InvalidArgumentError(
                 f"{str(file)!r} of the recording has no {name!r}, or is missing; "
-                f"expected it beside {HEADER!r}. Copy the whole folder again, or "
+                f"expected it next to {HEADER!r}. Copy the whole folder again, or "
                 "record again."
             )
 
@@ -161,5 +161,5 @@ def _number(value: Any) -> float:
     """A number of a step; old recordings have null for all that is not finite."""
     number = math.nan if value is None else as_number(value)
     if number is None:
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return number

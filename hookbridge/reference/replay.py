@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
+from hookbridge.ground.counted import counted
 from hookbridge.ground.nearest_names import nearest
 from hookbridge.reference import torch_modules
 from hookbridge.reference.recording_files import Recording
@@ -190,7 +191,7 @@ class Replay:
 def described_recording(recording: Recording) -> Iterator[str]:
     """What a recording has, in lines."""
     steps = recording.steps
-    yield f"{recording.folder}: {len(steps)} steps"
+    yield f"{recording.folder}: {counted(len(steps), 'step')}"
     losses = [step.loss for step in steps if step.loss is not None]
     if losses:
         yield f"  loss: {losses[0]:.6g} in the first step, {losses[-1]:.6g} in the last"
@@ -201,7 +202,11 @@ def described_recording(recording: Recording) -> Iterator[str]:
         parts = [f"{name} {shape} {dtype}" for name, (shape, dtype) in batch]
         yield f"  batch: {', '.join(parts) or 'not recorded'}"
         found = len(steps[0].line["gradient_norms"])
-        yield f"  gradients: of {found} weights" if found else "  gradients: none"
+        yield (
+            f"  gradients: of {counted(found, 'weight')}"
+            if found
+            else "  gradients: none"
+        )
     for kind, word in (("weight", "weights"), ("state", "other state")):
         shapes = recording.shapes(kind)
         if shapes:

@@ -148,5 +148,5 @@ def _check(name: Any, choices: Shapes, what: str) -> None:
     if name not in choices:
         near = ", ".join(f"`{each}`" for each in nearest(name, choices))
         raise errors.InvalidArgumentError(
-            f"`names` has `{name}`, which is no {what}; the nearest: {near}."
+            f"`names` has `{name}`, which is not a {what}; the nearest: {near}."
         )

@@ -425,7 +425,7 @@ def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:
         hb.replay(tmp_path)
     with pytest.raises(errors.InvalidArgumentError, match='nearest: "x"'):
         hb.replay(tmp_path / "run").dataset(x="xs")
-    with pytest.raises(errors.InvalidArgumentError, match="no recorded variable"):
+    with pytest.raises(errors.InvalidArgumentError, match="not a recorded variable"):
         compare(tmp_path / "run", tmp_path / "run", names={"hidden/kernl": "w"})
     with pytest.raises(errors.RefusedError, match="steps_per_execution=2"):
         fitted(keras2, tmp_path / "several", steps_per_execution=2)

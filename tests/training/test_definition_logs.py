@@ -40,5 +40,5 @@ def test_an_entry_that_is_not_there_is_named_once(
     for key, event in (("acuracy", "on_epoch_end"), ("auc", "on_test_end")):
         with subtests.test(str(key)):
             assert caplog.text.count(message.format(key, event)) == 1
-    assert "It gives: loss, mae, val_loss, val_mae" in caplog.text
+    assert "It provides: loss, mae, val_loss, val_mae" in caplog.text
     assert 'logs["x"]' not in caplog.text and 'logs["loss"]' not in caplog.text

@@ -67,4 +67,4 @@ def test_the_level_of_the_logger_counts(
     finally:
         logger.setLevel(before)
     assert len(lines) == count
-    assert all("model.ckpt-6. No file beside it has the state" in t for _, t in lines)
+    assert all("model.ckpt-6. It has no state of callbacks" in t for _, t in lines)
