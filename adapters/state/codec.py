@@ -37,9 +37,7 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic) and _is_number(value.dtype):
-        if value.dtype.kind == "c":  # JSON has no complex numbers
-            raise NotStorableError(f"{type(value).__name__} is not a JSON number")
-        return value.item()
+        return _encode_number(value)
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, np.ndarray) and _is_number(value.dtype):
@@ -51,6 +49,13 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     if isinstance(value, dict):
         return _encode_dict(value, arrays, nested)
     raise NotStorableError(f"a {type(value).__name__} cannot be stored")
+
+
+def _encode_number(value: Any) -> Any:
+    """A number of numpy as one of Python; JSON has no complex numbers."""
+    if value.dtype.kind == "c":
+        raise NotStorableError(f"{type(value).__name__} is not a JSON number")
+    return value.item()
 
 
 def _encode_array(value: Any, arrays: dict[str, Any]) -> dict[str, str]:

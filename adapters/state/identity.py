@@ -110,8 +110,7 @@ def _values(callback: Any) -> dict[str, Any]:
 def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
     """An argument of a callback as a later run can compare it; None if it cannot."""
     if isinstance(value, (bool, int, float, np.number)):
-        number = value.item() if isinstance(value, np.number) else value
-        return number if isinstance(number, (int, float)) and number == number else None
+        return _comparable_number(value)
     if callable(value) and hasattr(value, "__name__"):
         text = getattr(value, "__qualname__", value.__name__)
         return value.__name__ if name in _OPEN_TEXTS else [_digest(text)]
@@ -121,6 +120,12 @@ def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
         items = [_comparable("", item, is_given=True) for item in value]
         return None if None in items else [_digest(json.dumps(items))]
     return None
+
+
+def _comparable_number(value: Any) -> Any:
+    """A number as a later run can compare it; None for NaN and complex numbers."""
+    number = value.item() if isinstance(value, np.number) else value
+    return number if isinstance(number, (int, float)) and number == number else None
 
 
 def _comparable_text(name: str, value: Any, *, is_given: bool) -> Any:

@@ -191,10 +191,7 @@ class Pairing:
         rate, other_rate = reference_step.learning_rate, port_step.learning_rate
         if rate is not None and other_rate is not None:
             yield self._exact("learning_rate", step, rate, other_rate)
-        moved = [
-            self._moved(place, each)
-            for place, each in enumerate((reference_step, port_step))
-        ]
+        moved = self._moved(0, reference_step), self._moved(1, port_step)
         mine, other = (
             reference_step.line["change_norms"],
             port_step.line["change_norms"],

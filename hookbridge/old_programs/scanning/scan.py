@@ -103,9 +103,9 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
         if outcome is None or _stays(node, name, outcome, place, target):
             continue
-        is_unused = name in place.unused and _is_manual(outcome)
-        code = "UNUSED_IMPORT" if is_unused else outcome.code
-        way = UNUSED_WAY if is_unused else outcome.way_out
+        code, way = outcome.code, outcome.way_out
+        if name in place.unused and _is_manual(outcome):
+            code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
             code = "LOST_METHOD"
         yield finding_at(module, node, code, name, way)
