@@ -105,3 +105,11 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     assert len(few) <= 402 and few[0] == points[0] and few[-1] == points[-1]
     assert charts.thinned(points[:3]) == points[:3]
     assert charts.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
+
+
+def test_a_curve_is_broad_only_below_another_one() -> None:
+    points = [(0.0, 1.0), (9.0, 2.0)]
+    assert "broad" not in charts.chart("loss", {"fit": points}) + charts.legend(["fit"])
+    loops = {"fit": points, "session": points}
+    assert charts.chart("loss", loops).count('class="curve a broad"') == 1
+    assert charts.legend(list(loops)).count("broad") == 1

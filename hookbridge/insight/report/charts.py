@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hookbridge.insight.report.scalars import Points
 
-# The CSS class of each series. The first series is drawn broad, so that an equal curve
-# above it does not hide it.
+# The CSS class of each series. The first of several is drawn broad, so that an equal
+# curve above it does not hide it.
 _CLASSES = ("a", "b", "c", "d")
 _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
@@ -46,8 +46,9 @@ def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
 
 def legend(names: Sequence[str]) -> str:
     """The legend: the colour of each series."""
+    number = len(names)
     keys = "".join(
-        f'<span><i class="key {_class(place)}"></i>{html.escape(name)}</span>'
+        f'<span><i class="key {_class(place, number)}"></i>{html.escape(name)}</span>'
         for place, name in enumerate(names)
     )
     return f'<p class="legend">{keys}</p>'
@@ -92,9 +93,10 @@ def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
     for place, (name, points) in enumerate(series.items()):
         places = [(at(*point), point) for point in thinned(points)]
         path = " ".join(f"{across},{down}" for (across, down), _ in places)
-        yield f'<g class="{_class(place)}">'
+        css = _class(place, len(series))
+        yield f'<g class="{css}">'
         if points:
-            yield f'<polyline class="curve {_class(place)}" points="{path}"/>'
+            yield f'<polyline class="curve {css}" points="{path}"/>'
         # A point under the mouse shows its numbers.
         for (across, down), (x, y) in places if len(places) <= _MOST_DOTS else ():
             yield (
@@ -115,5 +117,7 @@ def shown(number: float) -> str:
     return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
 
 
-def _class(place: int) -> str:
-    return _CLASSES[place % len(_CLASSES)] + ("" if place else " broad")
+def _class(place: int, series: int) -> str:
+    """The CSS class of one of several series, by its place among them."""
+    is_broad = place == 0 and series > 1
+    return _CLASSES[place % len(_CLASSES)] + (" broad" if is_broad else "")
