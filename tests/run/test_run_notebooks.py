@@ -44,7 +44,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "no cells": ({"worksheets": []}, "it has no list `cells`"),
     "cells": ({"cells": {}}, "it has no list `cells`"),
     "a cell": ({"cells": [CODE, None]}, "its cell 2 is None, and not an object"),
-    "a source": ({"cells": [{**CODE, "source": 3}]}, "source of its cell 1 is not text"),
+    "a source": ({"cells": [{**CODE, "source": 3}]}, "cell 1 is not text"),
     "metadata of a cell": (
         {"cells": [{**CODE, "metadata": "x"}]},
         "`metadata` of its cell 1 is 'x', and not an object",
