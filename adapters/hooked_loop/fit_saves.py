@@ -194,6 +194,7 @@ class FitSaves:
             self._checkpoint.release()
 
     def _rescue_state(self) -> None:
+        """Writes the state of the newest save if the model still has it."""
         if not self.is_newest or self._checkpoint is None:
             return
         # Garbage may be collected anywhere, also where nothing can be read.

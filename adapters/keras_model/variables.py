@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -113,6 +113,7 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
 
 
 def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
+    """The name of an optimizer's variable, below the scope of the optimizer."""
     if is_in_graph(variable):  # which a v1 saver has named it by
         return _name_of(variable)
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
@@ -128,7 +129,7 @@ def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
 def model_variables(model: KerasModel) -> list[ModelVariable]:
     """Every variable of a model, its optimizers and its metrics, each once."""
     of_metrics = [v for metric in model.metrics for v in metric.variables]
-    local = {id(tf_variable(v)) for v in of_metrics}
+    local = _ids(of_metrics)
     of_model = [*model.weights, *model.variables]
     own = [v for v in of_model if id(tf_variable(v)) not in local]
     of_optimizers = _variables_of_optimizers(model)
@@ -138,9 +139,9 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
         *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
-    trainable = {id(tf_variable(v)) for v in model.trainable_variables}
-    weights = {id(tf_variable(v)) for v in model.weights} - local
-    slots = {id(tf_variable(v)) for v, _ in of_optimizers}
+    trainable = _ids(model.trainable_variables)
+    weights = _ids(model.weights) - local
+    slots = _ids(v for v, _ in of_optimizers)
     variables: dict[int, ModelVariable] = {}
     unique_name = _unique_names()
     for variable, name in names:
@@ -156,6 +157,11 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
                 is_of_optimizer=key in slots,
             )
     return list(variables.values())
+
+
+def _ids(variables: Iterable[Any]) -> set[int]:
+    """The ids of TensorFlow's variables behind those of Keras."""
+    return {id(tf_variable(variable)) for variable in variables}
 
 
 def _unique_names() -> Callable[[str], str]:

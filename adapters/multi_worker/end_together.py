@@ -81,6 +81,7 @@ class EndTogether(any_flavour.AnyFlavour):
             self._settle()
 
     def _settle(self) -> None:
+        """Ends the training here if the workers have agreed to."""
         assert self._agreement is not None
         wants_end = bool(self._model.stop_training)
         is_preempted = self._preempted.is_set()

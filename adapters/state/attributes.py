@@ -68,15 +68,9 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     if is_stock(callback):
         return name in stock.row(type(callback).__name__).counters
     kind: Any = type(callback)
-    of_class = inspect.getattr_static(kind, name, None)
-    if (
-        name in NEVER
-        or name in _configured_by_keras(kind)
-        or name.startswith("__")
-        or callable(of_class)
-        or isinstance(of_class, (classmethod, staticmethod))
-        or inspect.isdatadescriptor(of_class)
-    ):
+    if name in NEVER or name in _configured_by_keras(kind) or name.startswith("__"):
+        return False
+    if _is_method_or_property(kind, name):
         return False
     now = getattr(callback, "__dict__", {}).get(name)
     if isinstance(now, _NUMBERS) and isinstance(value, _NUMBERS):
@@ -84,6 +78,16 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     if any(isinstance(now, c) and isinstance(value, c) for c in _CONTAINERS):
         return True
     return name in assigned(kind)
+
+
+def _is_method_or_property(kind: Any, name: str) -> bool:
+    """Whether an attribute is a method or a property of a class."""
+    of_class = inspect.getattr_static(kind, name, None)
+    return (
+        callable(of_class)
+        or isinstance(of_class, (classmethod, staticmethod))
+        or inspect.isdatadescriptor(of_class)
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -164,9 +168,7 @@ def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) ->
         raise TypeError("it is configuration or a method, not state")
     now = getattr(callback, name, None)
     if is_stock(callback):
-        kind: Any = _KINDS.get(name, _NUMBERS)
-        may_be_none = is_as_written or name in _MAY_BE_NONE
-        fits = isinstance(value, kind) or (value is None and may_be_none)
+        fits = _is_counter(name, value, may_be_none=is_as_written)
     else:
         fits = is_as_written or _is_alike(now, value)
     if not fits:
@@ -179,6 +181,14 @@ def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) ->
         now[:] = value
     else:
         setattr(callback, name, value)
+
+
+def _is_counter(name: str, value: Any, *, may_be_none: bool) -> bool:
+    """Whether a value is of the kind that a counter of a Keras class has."""
+    if value is None:
+        return may_be_none or name in _MAY_BE_NONE
+    kind: Any = _KINDS.get(name, _NUMBERS)
+    return isinstance(value, kind)
 
 
 def _is_alike(now: Any, value: Any) -> bool:

@@ -43,32 +43,49 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, np.ndarray) and _is_number(value.dtype):
-        key = f"a{len(arrays)}"
-        if value.dtype.isbuiltin != _REGISTERED:
-            arrays[key] = value
-            return {_ARRAY: key}
-        # An `.npz` file would keep the bits but not the dtype.
-        arrays[key] = value.view(f"u{value.dtype.itemsize}")
-        return {_ARRAY: key, _DTYPE: value.dtype.name}
+        return _encode_array(value, arrays)
     if isinstance(value, list):
-        if len(value) >= _LONG and {type(v) for v in value} in ({int}, {float}):
-            array = np.asarray(value)
-            if array.dtype.kind in "if":
-                return {_LIST: encode(array, arrays)}
-        return [encode(v, arrays, nested=True) for v in value]
-    if isinstance(value, tuple) and type(value) is tuple:
+        return _encode_list(value, arrays)
+    if type(value) is tuple:
         return {_TUPLE: [encode(v, arrays, nested=True) for v in value]}
     if isinstance(value, dict):
-        kind = _kind_of(value, nested)
-        plain = all(isinstance(k, str) and not k.startswith("__") for k in value)
-        if plain and not kind:
-            return {k: encode(v, arrays, nested=True) for k, v in value.items()}
-        pairs = [
-            [encode(k, arrays, nested=True), encode(v, arrays, nested=True)]
-            for k, v in value.items()
-        ]
-        return {**kind, _PAIRS: pairs}
+        return _encode_dict(value, arrays, nested)
     raise NotStorableError(f"a {type(value).__name__} cannot be stored")
+
+
+def _encode_array(value: Any, arrays: dict[str, Any]) -> dict[str, str]:
+    """An array of numbers as the key that it gets in `arrays`."""
+    key = f"a{len(arrays)}"
+    if value.dtype.isbuiltin != _REGISTERED:
+        arrays[key] = value
+        return {_ARRAY: key}
+    # An `.npz` file would keep the bits but not the dtype.
+    arrays[key] = value.view(f"u{value.dtype.itemsize}")
+    return {_ARRAY: key, _DTYPE: value.dtype.name}
+
+
+def _encode_list(value: list[Any], arrays: dict[str, Any]) -> Any:
+    """A list, item by item; a long one of numbers becomes an array."""
+    if len(value) >= _LONG and {type(v) for v in value} in ({int}, {float}):
+        array = np.asarray(value)
+        if array.dtype.kind in "if":
+            return {_LIST: encode(array, arrays)}
+    return [encode(v, arrays, nested=True) for v in value]
+
+
+def _encode_dict(
+    value: dict[Any, Any], arrays: dict[str, Any], nested: bool
+) -> dict[str, Any]:
+    """A dict; as pairs if JSON would lose its type or the types of its keys."""
+    kind = _kind_of(value, nested)
+    plain = all(isinstance(k, str) and not k.startswith("__") for k in value)
+    if plain and not kind:
+        return {k: encode(v, arrays, nested=True) for k, v in value.items()}
+    pairs = [
+        [encode(k, arrays, nested=True), encode(v, arrays, nested=True)]
+        for k, v in value.items()
+    ]
+    return {**kind, _PAIRS: pairs}
 
 
 def _is_number(dtype: Any) -> bool:
@@ -104,12 +121,17 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
         if _TUPLE in value:
             return tuple(decode(v, arrays) for v in value[_TUPLE])
         if _PAIRS in value:
-            pairs = {decode(k, arrays): decode(v, arrays) for k, v in value[_PAIRS]}
-            if _FACTORY in value:
-                return defaultdict(_FACTORIES[value[_FACTORY]], pairs)
-            return _DICTS[value[_DICT]](pairs) if _DICT in value else pairs
+            return _decode_pairs(value, arrays)
         return {k: decode(v, arrays) for k, v in value.items()}
     return value
+
+
+def _decode_pairs(value: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
+    """A dict that is stored as pairs, of the type that it had."""
+    pairs = {decode(k, arrays): decode(v, arrays) for k, v in value[_PAIRS]}
+    if _FACTORY in value:
+        return defaultdict(_FACTORIES[value[_FACTORY]], pairs)
+    return _DICTS[value[_DICT]](pairs) if _DICT in value else pairs
 
 
 def _dtype(name: str) -> Any:

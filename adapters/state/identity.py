@@ -116,16 +116,21 @@ def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
         text = getattr(value, "__qualname__", value.__name__)
         return value.__name__ if name in _OPEN_TEXTS else [_digest(text)]
     if isinstance(value, (str, os.PathLike)):
-        if name in _OPEN_TEXTS:
-            return str(value)
-        digest = _digest(str(os.fspath(value)))
-        # A text that the constructor found out itself, such as the name of the host
-        # or the time, may differ each time.
-        return digest if is_given else [digest]
+        return _comparable_text(name, value, is_given=is_given)
     if isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
         items = [_comparable("", item, is_given=True) for item in value]
         return None if None in items else [_digest(json.dumps(items))]
     return None
+
+
+def _comparable_text(name: str, value: Any, *, is_given: bool) -> Any:
+    """A text or path as a later run can compare it."""
+    if name in _OPEN_TEXTS:
+        return str(value)
+    digest = _digest(str(os.fspath(value)))
+    # A text that the constructor found out itself, such as the name of the host or the
+    # time, may differ each time.
+    return digest if is_given else [digest]
 
 
 def _digest(text: str) -> str:

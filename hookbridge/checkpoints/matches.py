@@ -55,7 +55,7 @@ class RestoreReport(NamedTuple):
         return "\n".join(lines)
 
 
-class Matches:
+class MatchedVariables:
     """The variables of a model, with the entries that fit them, or why none does."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Matches:
 
 
 def check_weights(
-    path: str, model: KerasModel, matches: Matches, report: RestoreReport
+    path: str, model: KerasModel, matches: MatchedVariables, report: RestoreReport
 ) -> None:
     """Refuses a checkpoint that has not all weights."""
     lost = matches.lost_weights()
@@ -127,7 +127,7 @@ def check_weights(
 def check_optimizer(
     path: str,
     model: KerasModel,
-    matches: Matches,
+    matches: MatchedVariables,
     report: RestoreReport,
     entries: Iterable[str],
 ) -> None:

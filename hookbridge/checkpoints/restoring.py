@@ -17,7 +17,7 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.write_order import release_all
 from hookbridge.checkpoints.checkpoint_entries import Entries, converted
 from hookbridge.checkpoints.matches import (
-    Matches,
+    MatchedVariables,
     RestoreReport,
     check_optimizer,
     check_weights,
@@ -81,7 +81,7 @@ def restore(
     shapes = reader.get_variable_to_shape_map()
     wanted = [v for v in variables.model_variables(model) if not v.local]
     lookup = _lookup(names, [v.name for v in wanted])
-    matches = Matches()
+    matches = MatchedVariables()
     entries = Entries(model, shapes, lookup, wanted)
     for variable in wanted:
         matches.add(variable, entries.of(variable), shapes)

@@ -57,18 +57,27 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
                 e, _ERRORS_OF_A_RUN
             ):
                 raise
-            code = exit_codes.of_error(e)
-            if isinstance(e, SystemExit) and (
-                exit_codes.may_retry(code) or (not code and settings.loop == "fit")
-            ):
-                return code  # of the job, which has said why
-            if job is None:
-                message = user_file.message_of(settings.model_def, e, command)
-            else:
-                message = job.message_of(e, command)
-            print(message, file=sys.stderr)
-            return code or exit_codes.FAILED
+            return _end_after(e, job, settings, command)
     return 0
+
+
+def _end_after(
+    error: BaseException, job: Any, settings: TrainingSettings, command: str
+) -> int:
+    """Prints why a run has ended, unless its job has; returns the exit code."""
+    from hookbridge.jobs.training import user_file
+
+    code = exit_codes.of_error(error)
+    if isinstance(error, SystemExit) and (
+        exit_codes.may_retry(code) or (not code and settings.loop == "fit")
+    ):
+        return code  # of the job, which has said why
+    if job is None:
+        message = user_file.message_of(settings.model_def, error, command)
+    else:
+        message = job.message_of(error, command)
+    print(message, file=sys.stderr)
+    return code or exit_codes.FAILED
 
 
 def run_here_or_in_cluster(

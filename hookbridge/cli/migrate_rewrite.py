@@ -141,6 +141,7 @@ def _short(text: str, length: int = 60) -> str:
 def _sum_up(
     counts: Counter[str], failures: Sequence[str], target: str, where: Any
 ) -> None:
+    """Prints how many files were read and changed, and what failed."""
     did = "rewritten" if counts["written"] else "would change"
     changed = counts["written"] or counts["changed"]
     print(

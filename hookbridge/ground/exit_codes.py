@@ -52,14 +52,15 @@ def of_error(error: BaseException) -> int:
         return FAILED
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    kinds = type(error).__mro__
-    lost = any(k.__name__ in _LOST_CALLS and k.__module__ == _TENSORFLOW for k in kinds)
-    is_leader_gone = any(
-        k.__name__ == "DeadlineExceededError" and k.__module__ == _TENSORFLOW
-        for k in kinds
-    ) and _LEADER in str(error)
-    is_lost = lost or is_leader_gone or isinstance(error, errors.TaskLostError)
+    is_lost = isinstance(error, errors.TaskLostError) or _is_of_lost_task(error)
     return LOST if is_lost else FAILED
+
+
+def _is_of_lost_task(error: BaseException) -> bool:
+    """Whether TensorFlow raised an error because another task is gone."""
+    kinds = {k.__name__ for k in type(error).__mro__ if k.__module__ == _TENSORFLOW}
+    is_leader_gone = "DeadlineExceededError" in kinds and _LEADER in str(error)
+    return is_leader_gone or not kinds.isdisjoint(_LOST_CALLS)
 
 
 def ask_at_end(question: Callable[[], int]) -> None:

@@ -27,7 +27,7 @@ from hookbridge.reference.schedules import rate_causes
 from hookbridge.reference.variations import variation_causes
 
 
-class Explanation(NamedTuple):
+class DifferenceCauses(NamedTuple):
     """What explains a first difference.
 
     Attributes:
@@ -39,7 +39,7 @@ class Explanation(NamedTuple):
     epsilon: EpsilonCause | None = None
 
 
-def explanation_of(pairing: Pairing, first: Measure) -> Explanation:
+def explanation_of(pairing: Pairing, first: Measure) -> DifferenceCauses:
     """Tries every cause that a difference of this layer may have."""
     if first.layer == "update":
         return _of_update(pairing, first)
@@ -52,11 +52,11 @@ def explanation_of(pairing: Pairing, first: Measure) -> Explanation:
     }
     not_finite = list(_not_finite(pairing, first))
     if not_finite:
-        return Explanation(not_finite)
+        return DifferenceCauses(not_finite)
     causes = ranked(by_layer[first.layer](pairing, first))
     if causes and causes[0].name == "l2":
         causes[0] = _with_decay(pairing, causes[0])
-    return Explanation(causes)
+    return DifferenceCauses(causes)
 
 
 def _with_decay(pairing: Pairing, l2: Cause) -> Cause:
@@ -87,23 +87,23 @@ def _left_out(pairing: Pairing) -> Iterator[Cause]:
         yield Cause("left out", text)
 
 
-def _of_update(pairing: Pairing, first: Measure) -> Explanation:
+def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
     """What moves weights in another way, after the same gradients."""
     facts = [*_not_finite(pairing, first), *rate_causes(pairing, first)]
     facts += _facts_of_update(pairing, first)
     if facts:
-        return Explanation(ranked(facts))
+        return DifferenceCauses(ranked(facts))
     unknown = list(_not_recorded(pairing, first))
     rules = rules_of(pairing, first.step)
     if rules is None:
-        return Explanation(unknown)
+        return DifferenceCauses(unknown)
     found = ranked([*update_causes(rules), *unknown])
     epsilon = epsilon_of(rules)
     if epsilon is not None:
         found = ranked([*found, epsilon.cause])
         if found[0] != epsilon.cause:
             epsilon = None
-    return Explanation(found, epsilon)
+    return DifferenceCauses(found, epsilon)
 
 
 def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:

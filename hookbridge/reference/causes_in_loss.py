@@ -94,12 +94,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
 
 def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
     """A factor of the loss without its l2 term, which both have."""
-    above = below = 0.0
-    for p in evidence.gradients.values():
-        mine, other = (_without(g, p.weight) for g in (p.reference, p.port))
-        above += _dot(mine, other) / p.size**2
-        below += _dot(mine, mine) / p.size**2
-    factor = above / below if below else 0.0
+    factor = _factor_beyond_weights(evidence)
     product = product_of_dimensions(factor, evidence.batch)
     if not product:
         return
@@ -123,6 +118,16 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
     part = evidence.explained(predicted, loss)
     what = "the loss without its l2 term, and its gradients,"
     yield Cause("sum for mean", _sum_text(factor, product, what), part, 2)
+
+
+def _factor_beyond_weights(evidence: StepEvidence) -> float:
+    """The factor of what is in the gradients but a share of the weights; else 0."""
+    above = below = 0.0
+    for p in evidence.gradients.values():
+        mine, other = _without(p.reference, p.weight), _without(p.port, p.weight)
+        above += _dot(mine, other) / p.size**2
+        below += _dot(mine, mine) / p.size**2
+    return above / below if below else 0.0
 
 
 def l2_text(shares: Mapping[str, float], every: list[str]) -> str:

@@ -61,6 +61,7 @@ def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
 
 
 def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
+    """Moving averages that the port leaves as they were."""
     still = [n for n, m in moved.items() if np.array_equal(m.port, m.before)]
     if still:
         what = "no moving average moves" if len(still) == len(moved) else "unmoved: "

@@ -174,25 +174,27 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     elif base.kind == "sgd":
         if several:
             yield from fitted("momentum", "momentum", _parts(0.0, 1.0), of_log=False)
-        if base.momentum and np.ptp(rules.updates.port.rates):
-            kept = replace(base, rate_in_momentum=True)
-            text = (
-                "the momentum of the port keeps the rate of each step, as Keras's SGD "
-                "does; it differs while the rate changes"
-            )
-            yield Cause("rate in momentum", text, rules.explained(kept))
         if base.momentum:
-            who = "reference" if base.nesterov else "port"
-            flipped = replace(base, nesterov=not base.nesterov)
-            yield Cause(
-                "nesterov",
-                f"Nesterov's momentum is on in the {who} only",
-                rules.explained(flipped),
-            )
+            yield from _kinds_of_momentum(rules, base)
     else:
         if base.kind == "rmsprop" and several:
             yield from fitted("decay", "beta2", small, of_log=True)
         yield from _first_squares(rules, base)
+
+
+def _kinds_of_momentum(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
+    """The rate within the momentum, and Nesterov's."""
+    if np.ptp(rules.updates.port.rates):
+        kept = replace(base, rate_in_momentum=True)
+        text = (
+            "the momentum of the port keeps the rate of each step, as Keras's SGD "
+            "does; it differs while the rate changes"
+        )
+        yield Cause("rate in momentum", text, rules.explained(kept))
+    who = "reference" if base.nesterov else "port"
+    flipped = replace(base, nesterov=not base.nesterov)
+    text = f"Nesterov's momentum is on in the {who} only"
+    yield Cause("nesterov", text, rules.explained(flipped))
 
 
 def _first_squares(rules: UpdateRules, base: Rule) -> Iterator[Cause]:

@@ -177,6 +177,7 @@ class _Judged(NamedTuple):
 
 
 def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
+    """The layers with their measures, the first difference and its causes."""
     layers = [
         Layer(name, found, "" if found else pairing.why_not(name))
         for name, found in measures.items()

@@ -8,7 +8,7 @@ import numpy as np
 
 from hookbridge.reference.array_norms import norm, wide
 from hookbridge.reference.differences import Pairing
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recording_files import RecordedStep, Recording
 from hookbridge.reference.update_rules import Course
 
 # Of a large variable only some elements are looked at.
@@ -134,10 +134,7 @@ def _course(
         gradients.append(_vector(parts, chosen))
         norms.append([norm(value) for value in parts.values()])
         places.append(step.arrays("variables"))
-        rate = step.learning_rate
-        if rate is None:
-            rate = pairing.reference.steps[number].learning_rate
-        rates.append(1.0 if rate is None else rate)
+        rates.append(_rate(step, pairing.reference.steps[number]))
     weights = np.stack(
         [_vector({n: each[keys[n]] for n in names}, chosen) for each in places]
     )
@@ -152,6 +149,14 @@ def _course(
         np.array(norms),
         owner,
     )
+
+
+def _rate(step: RecordedStep, reference_step: RecordedStep) -> float:
+    """The rate of a step, else the rate of the reference's, else 1."""
+    rate = step.learning_rate
+    if rate is None:
+        rate = reference_step.learning_rate
+    return 1.0 if rate is None else rate
 
 
 def _vector(parts: dict[str, Any], chosen: dict[str, Any]) -> Any:

@@ -42,6 +42,7 @@ class StepEvidence:
         self.gradients: dict[str, Pair] = dict(self._pairs(*steps))
 
     def _pairs(self, reference: Any, port: Any) -> Any:
+        """The finite gradients of equal shape that both steps have, by variable."""
         mine, others = reference.arrays("gradients"), port.arrays("gradients")
         weights = self.pairing.reference.initial
         if self.number > 1:

@@ -124,12 +124,22 @@ class GraphStep:
         loss = self._loss_of(ops)
         if loss is not None:
             fetches["loss"] = loss
-        rates = learning_rate.find(self._graph)
-        rates = [r for r in rates if r.update is None or r.update in ops]
-        rate = graph_ops.fetchable(rates[0].tensor) if len(rates) == 1 else None
+        rate = self._rate_of(ops)
         if rate is not None:
             fetches["learning_rate"] = rate
-        fetches["metrics"] = {
+        numbers = self._fetched_numbers(original)
+        fetches["metrics"] = {n: t for n, t in numbers.items() if t is not loss}
+        return fetches
+
+    def _rate_of(self, ops: Any) -> Any:
+        """The learning rate of a step; None unless there is exactly one."""
+        rates = learning_rate.find(self._graph)
+        rates = [r for r in rates if r.update is None or r.update in ops]
+        return graph_ops.fetchable(rates[0].tensor) if len(rates) == 1 else None
+
+    def _fetched_numbers(self, original: Any) -> dict[str, Any]:
+        """The floating numbers that the program itself fetches, by their names."""
+        return {
             tensor.name.removesuffix(":0"): tensor
             for leaf in graph_ops.leaves(original)
             for part in graph_ops.parts(leaf)
@@ -137,9 +147,7 @@ class GraphStep:
             if isinstance(tensor, tf.Tensor)
             and tensor.shape.rank == 0
             and tensor.dtype.base_dtype.is_floating
-            and tensor is not loss
         }
-        return fetches
 
     def variations(self, folder: str) -> dict[str, Any]:
         """What the first step would give with known mistakes of porting.

@@ -107,14 +107,7 @@ def _is_epsilon(op: Any) -> bool:
 
 def _paddings(copy: Any) -> Iterator[Variation]:
     """A convolution of stride 2 that is padded by as much at both ends."""
-    groups: dict[str, list[str]] = {}
-    for op in copy.ops:
-        if not op.type.startswith("Conv2D") or op.get_attr("padding") != b"SAME":
-            continue
-        strides = op.get_attr("strides")
-        if op.get_attr("data_format") == b"NHWC" and strides[1] > 1:
-            forward = re.search(r"gradients\w*/(.*)_grad/", op.name)
-            groups.setdefault(forward[1] if forward else op.name, []).append(op.name)
+    groups = _strided_convolutions(copy)
     every = set(itertools.chain(*groups.values()))
     transposes = {n for k, names in groups.items() if "transpose" in k for n in names}
     choices = [(every, "every convolution of stride 2")]
@@ -132,7 +125,21 @@ def _paddings(copy: Any) -> Iterator[Variation]:
             yield Variation("padding", text, _symmetric(frozenset(names), copy))
 
 
+def _strided_convolutions(copy: Any) -> dict[str, list[str]]:
+    """The convolutions of stride 2 that TensorFlow pads, each with its gradients."""
+    groups: dict[str, list[str]] = {}
+    for op in copy.ops:
+        if not op.type.startswith("Conv2D") or op.get_attr("padding") != b"SAME":
+            continue
+        strides = op.get_attr("strides")
+        if op.get_attr("data_format") == b"NHWC" and strides[1] > 1:
+            forward = re.search(r"gradients\w*/(.*)_grad/", op.name)
+            groups.setdefault(forward[1] if forward else op.name, []).append(op.name)
+    return groups
+
+
 def _symmetric(names: frozenset[str], copy: Any) -> Edit:
+    """The edit that pads these convolutions by as much on all sides."""
     every = {op.name: _kernel_of(op) for op in copy.ops if op.name in names}
     sizes = {name: size for name, size in every.items() if size is not None}
 

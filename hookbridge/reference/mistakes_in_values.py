@@ -6,7 +6,7 @@ Each function looks for what a mistake could be made of, and yields variations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,7 @@ def _gates(copy: Any) -> Iterator[Variation]:
 
 
 def _in_order(copy: Any, names: list[str], order: tuple[int, ...]) -> Variation:
+    """A cell whose gates the port takes in another order."""
     weights = {}
     for name in names:
         blocks = np.split(copy.weights[name], 4, -1)
@@ -117,18 +118,24 @@ def _in_order(copy: Any, names: list[str], order: tuple[int, ...]) -> Variation:
 
 def _cells(copy: Any) -> Iterator[list[str]]:
     """The weights of each cell with four gates: kernels and their bias."""
-    split = any(op.type in ("Split", "SplitV", "BlockLSTM") for op in copy.ops)
+    if not any(op.type in ("Split", "SplitV", "BlockLSTM") for op in copy.ops):
+        return
+    for names in _with_four_blocks(copy):
+        shapes = [copy.weights[n].shape for n in names]
+        units = shapes[0][-1] // 4
+        if any(len(s) == 2 and s[0] >= units for s in shapes):
+            yield names
+
+
+def _with_four_blocks(copy: Any) -> Iterable[list[str]]:
+    """The weights of a scope whose columns are four blocks, together."""
     groups: dict[tuple[str, int], list[str]] = {}
     for name, value in copy.weights.items():
         columns = value.shape[-1] if value.ndim in (1, 2) else 0
         if name in copy.reads.values() and columns > 4 and columns % 4 == 0:
             scope = name.rpartition("/")[0]
             groups.setdefault((scope, columns), []).append(name)
-    for names in groups.values():
-        shapes = [copy.weights[n].shape for n in names]
-        units = shapes[0][-1] // 4
-        if split and any(len(s) == 2 and s[0] >= units for s in shapes):
-            yield names
+    return groups.values()
 
 
 def _transposed(copy: Any) -> Iterator[Variation]:
@@ -144,21 +151,24 @@ def _lengths(copy: Any) -> Iterator[Variation]:
     """Lengths or a mask that the port does not heed."""
     sizes = {v.shape[1] for v in copy.feeds.values() if np.ndim(v) > 1}
     for name, value in copy.feeds.items():
-        plain = name.removesuffix(":0")
         array = np.asarray(value)
         if array.ndim == 1 and array.dtype.kind in "iu" and len(array):
             longest = [n for n in sizes if n >= array.max()]
             if longest and array.min() >= 0 and "length" in name.lower():
+                plain = name.removesuffix(":0")
                 text = f"the mask of lengths: the port does not heed `{plain}`"
                 full = np.full_like(array, min(longest))
                 yield Variation("mask", text, values={name: full})
-        elif (
-            array.ndim >= 1
-            and set(np.unique(array)) == {0, 1}
-            and ("mask" in name.lower() or "weight" in name.lower())
-        ):
-            text = f"the port does not heed the mask `{plain}`"
+        elif _is_mask(name, array):
+            text = f"the port does not heed the mask `{name.removesuffix(':0')}`"
             yield Variation("mask", text, values={name: np.ones_like(array)})
+
+
+def _is_mask(name: str, array: Any) -> bool:
+    """Whether a feed is a mask: by its name, and by zeros and ones."""
+    if not array.ndim or set(np.unique(array)) != {0, 1}:
+        return False
+    return "mask" in name.lower() or "weight" in name.lower()
 
 
 def _untied(copy: Any) -> Iterator[Variation]:

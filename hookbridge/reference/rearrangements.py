@@ -28,17 +28,23 @@ def rearrangements(a: Any, b: Any) -> Iterator[Rearranged]:
     """The ways in which `a` may have become `b`; the caller checks how well they do."""
     if a.ndim == 2 and a.shape[::-1] == b.shape:
         yield Rearranged("transposed", a.T)
-    if a.shape != b.shape or not a.ndim or not a.size:
-        return
+    if a.shape == b.shape and a.ndim and a.size:
+        yield from _of_one_shape(a, b)
+
+
+def _of_one_shape(a: Any, b: Any) -> Iterator[Rearranged]:
+    """The ways in which an array becomes one of the same shape."""
     if a.ndim > 2 and a.shape[0] == a.shape[1]:
         yield Rearranged("with its first two axes swapped", np.swapaxes(a, 0, 1))
         yield Rearranged("flipped", a[::-1, ::-1])
     for count in _BLOCKS:
         if a.shape[-1] % count == 0 and a.shape[-1] > count:
             yield from _blocks(a, b, count)
-    for axis, what in ((0, "rows"), (-1, "columns")):
-        if a.ndim > 1 or axis == 0:
-            yield from _in_order(a, b, axis, what if a.ndim > 1 else "elements")
+    if a.ndim == 1:
+        yield from _in_order(a, b, 0, "elements")
+    else:
+        yield from _in_order(a, b, 0, "rows")
+        yield from _in_order(a, b, -1, "columns")
 
 
 def _blocks(a: Any, b: Any, count: int) -> Iterator[Rearranged]:

@@ -104,6 +104,7 @@ def _sgd(rule: Rule, gradients: Any) -> Any:
 
 
 def _adam(rule: Rule, gradients: Any) -> Any:
+    """The moves of Adam for a rate of 1, step by step."""
     mean = square = largest = np.zeros_like(gradients[0])
     steps = []
     for count, gradient in enumerate(gradients, 1):

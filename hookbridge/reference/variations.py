@@ -28,16 +28,15 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
     if evidence.number != 1 or evidence.losses is None:
         return
     pairing = evidence.pairing
-    norms = [
-        r.steps[0].line["gradient_norms"] for r in (pairing.reference, pairing.port)
-    ]
+    norms = (
+        pairing.reference.steps[0].line["gradient_norms"],
+        pairing.port.steps[0].line["gradient_norms"],
+    )
     pairs = pairing.variables.pairs
     names = [n for n in norms[0] if pairs.get(n) in norms[1]]
     reference = _vector(evidence.losses[0], norms[0], names)
     port = _vector(evidence.losses[1], {n: norms[1][pairs[n]] for n in names}, names)
-    sizes = np.maximum(np.abs(reference), 1e-3 * np.abs(reference[1:]).max(initial=0.0))
-    sizes[0] = abs(reference[0])
-    sizes = np.where(sizes > 0, sizes, 1.0)
+    sizes = _sizes(reference)
     difference = (port - reference) / sizes
     least = _LEAST if names else _LEAST_OF_A_LOSS
     alone: list[tuple[str, Any]] = []
@@ -52,6 +51,13 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
     part = explained(difference, (port - value) / sizes)
     if len(texts) > 1 and part >= least:
         yield Cause(UNTIED, "; ".join(texts), part)
+
+
+def _sizes(reference: Any) -> Any:
+    """What differences are divided by: the loss, and norms that are not too small."""
+    sizes = np.maximum(np.abs(reference), 1e-3 * np.abs(reference[1:]).max(initial=0.0))
+    sizes[0] = abs(reference[0])
+    return np.where(sizes > 0, sizes, 1.0)
 
 
 def _several_untied(

@@ -363,7 +363,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "lines": (emptied("steps.jsonl", "[]\n"), "which has no recording"),
     "loss": (
         emptied("steps.jsonl", '{"step": 1, "batch": {}, "loss": "x"}\n'),
-        "'x' is no number",
+        "'x' is not a number",
     ),
 }
 

@@ -247,7 +247,7 @@ BAD = {
     "missing_module": (["-m", "nowhere"], "the module 'nowhere'"),
     "no_module": (["-m"], "no program"),
     "no_python": (["binary.py"], "expected Python source"),
-    "no_notebook": (["text.ipynb"], "expected a notebook: no JSON in line 1, column 1"),
+    "no_notebook": (["text.ipynb"], "expected a notebook: invalid JSON in line 1"),
     "syntax": (["syntax.py"], "syntax error in line 1"),
     "python_2": (["python2.py"], "fissix"),
     "standard_input": (["-"], "expected a Python file"),

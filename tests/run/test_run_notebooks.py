@@ -34,17 +34,17 @@ for source in json.loads(open("cells.json").read()):
 CODE = {"cell_type": "code", "metadata": {}, "source": "import tensorflow"}
 # What is in a file, and what is said of it.
 BAD: dict[str, tuple[Any, str]] = {
-    "nothing": (b"", "no JSON in line 1, column 1 (Expecting value)"),
-    "text": (b"import tensorflow as tf\n", "no JSON in line 1, column 1"),
-    "a half": (b'{"cells": [', "no JSON in line 1, column 12"),
-    "a byte order mark": (b"\xef\xbb\xbf{}", "no JSON in line 1, column 1"),
+    "nothing": (b"", "invalid JSON in line 1, column 1 (Expecting value)"),
+    "text": (b"import tensorflow as tf\n", "invalid JSON in line 1, column 1"),
+    "a half": (b'{"cells": [', "invalid JSON in line 1, column 12"),
+    "a byte order mark": (b"\xef\xbb\xbf{}", "invalid JSON in line 1, column 1"),
     "UTF-16": ('{"cells": []}'.encode("utf-16"), "not text in its encoding (utf-8)"),
     "a deep list": (b"[" * 100_000, "its JSON is nested too deeply"),
     "a list": ([], "it has no list `cells`"),
     "no cells": ({"worksheets": []}, "it has no list `cells`"),
     "cells": ({"cells": {}}, "it has no list `cells`"),
     "a cell": ({"cells": [CODE, None]}, "its cell 2 is None, and not an object"),
-    "a source": ({"cells": [{**CODE, "source": 3}]}, "source of its cell 1 is no text"),
+    "a source": ({"cells": [{**CODE, "source": 3}]}, "cell 1 is not text"),
     "metadata of a cell": (
         {"cells": [{**CODE, "metadata": "x"}]},
         "`metadata` of its cell 1 is 'x', and not an object",

@@ -60,6 +60,7 @@ class SummaryWriter(ReadyMade):
 
 
 def _checked(summaries: Any) -> Mapping[str, Any]:
+    """What `summaries_fn` returned, if it is numbers by their tags."""
     if summaries is None:
         return {}
     if not isinstance(summaries, Mapping):

@@ -165,8 +165,11 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
     source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     if place.is_dir() and any(place.glob(f"{name}*")):
         return None  # a star gives those modules of a package that were imported
-    if source in asked:
-        return False
+    return False if source in asked else _gives(source, name, asked)
+
+
+def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
+    """Whether a star import of a file gives a name."""
     names = names_in(source)
     if names is None:
         return None  # a module in another language shows nothing

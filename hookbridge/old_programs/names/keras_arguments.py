@@ -151,11 +151,7 @@ def of_today(
       args: the arguments without names that it got.
       named: those with names.
     """
-    names, sizes = _side_names(name), args[1:]
-    if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
-        args = (args[0], sizes)
-    elif names and all(one in named for one in names):
-        named = {**named, names[0]: tuple(named[one] for one in names)}
+    args, named = _with_joined_sides(name, args, named)
     old = OF_CLASSES[name]
     found = {}
     for argument, value in named.items():
@@ -165,6 +161,18 @@ def of_today(
             is_old = argument in old
             found[today or argument] = _value(argument, value) if is_old else value
     return args, found
+
+
+def _with_joined_sides(
+    name: str, args: tuple[object, ...], named: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
+    """The arguments of a class, with the sides of a window as one tuple."""
+    names, sizes = _side_names(name), args[1:]
+    if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
+        return (args[0], sizes), named
+    if names and all(side in named for side in names):
+        named = {**named, names[0]: tuple(named[side] for side in names)}
+    return args, named
 
 
 def _value(argument: str, value: object) -> object:

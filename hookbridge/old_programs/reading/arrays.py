@@ -46,6 +46,7 @@ class Arrays:
         return self._is_array(method.value) or self._gives_bytes(method)
 
     def _is_array(self, node: ast.expr) -> bool:
+        """Whether an expression is made from the arrays of a library."""
         if isinstance(node, ast.Call):
             name = self._canonical(node.func) or ""
             if name.partition(".")[0] in _LIBRARIES or name in _READERS:

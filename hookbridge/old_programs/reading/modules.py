@@ -32,7 +32,7 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
-from hookbridge.old_programs.reading.unequal_rows import Rows
+from hookbridge.old_programs.reading.unequal_rows import UnequalRows
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
@@ -87,9 +87,9 @@ class Module:
         return Arrays(self.tree, self.names.canonical)
 
     @functools.cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> UnequalRows:
         """What is known of the lists in it."""
-        return Rows(self.tree)
+        return UnequalRows(self.tree)
 
     @functools.cached_property
     def dotted(self) -> str:

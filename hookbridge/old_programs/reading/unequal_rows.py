@@ -27,7 +27,7 @@ class _Variable(NamedTuple):
     appended: list[ast.expr]
 
 
-class Rows:
+class UnequalRows:
     """What is known of the lists in a module.
 
     Args:
@@ -95,6 +95,7 @@ class Rows:
     def _name_may_differ(
         self, node: ast.Name, parameters: Collection[Parameter]
     ) -> bool:
+        """Whether a variable may have rows of unequal length."""
         scope = self._scope_of[node]
         if isinstance(scope, _Functions):
             names = [argument.arg for argument in scope.args.args]

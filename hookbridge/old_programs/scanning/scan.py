@@ -98,21 +98,31 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
     for node, name in _with_flags_once(uses(module.nodes, module.names)):
         if id(node) in module.guarded or f"{name}.".startswith(own):
             continue
-        if lost_methods(method := getattr(node, "attr", "")) and any(
-            method in other.own_members for other in place.own.values()
-        ):
+        if _is_own_method(node, place):
             continue
         outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
         if outcome is None or _stays(node, name, outcome, place, target):
             continue
-        code, way = outcome.code, outcome.way_out
-        is_manual = not outcome.living and CODES[code].verdict == "manual"
-        if is_manual and name in place.unused:
-            code, way = "UNUSED_IMPORT", UNUSED_WAY
+        is_unused = name in place.unused and _is_manual(outcome)
+        code = "UNUSED_IMPORT" if is_unused else outcome.code
+        way = UNUSED_WAY if is_unused else outcome.way_out
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
             code = "LOST_METHOD"
         yield finding_at(module, node, code, name, way)
     yield from _old_file(module, place)
+
+
+def _is_manual(outcome: Resolution) -> bool:
+    """Whether a person has to replace a name."""
+    return not outcome.living and CODES[outcome.code].verdict == "manual"
+
+
+def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
+    """Whether a class of the program has a lost method of this name."""
+    method = getattr(node, "attr", "")
+    if not lost_methods(method):
+        return False
+    return any(method in other.own_members for other in place.own.values())
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:

@@ -90,7 +90,8 @@ def _verdict(diagnosis: Diagnosis) -> str:
     if diagnosis.left:
         need = "needs" if diagnosis.left == 1 else "need"
         places = counted(diagnosis.left, "place")
-        return f"{'Then ' * has_first}{places} {need} manual work."
+        then = "Then " if has_first else ""
+        return f"{then}{places} {need} manual work."
     nothing = "Then nothing" if has_first else "Nothing"
     if not diagnosis.found:
         return f"{nothing} is missing."

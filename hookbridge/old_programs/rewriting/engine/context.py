@@ -238,7 +238,7 @@ class Context:
         is_alone = not indent.strip() and not behind.partition("#")[0].strip()
         # What is left of it may be for another rule.
         self.is_unfinished |= 0 < len(lines) < len(node.names)
-        spans = [self.span(alias) for alias in node.names]
+        spans = map(self.span, node.names)
         inside = [(start - first, stop - first) for start, stop in spans]
         whole = ImportText.of(self.text[first:end], inside)
         new = statements(whole, lines, more, behind if is_alone else "")
@@ -246,9 +246,9 @@ class Context:
         if is_gone and not (is_alone and self._has_others(node)):
             new.append("pass")
         if not is_alone:
-            has_comments = bool(self.changes.comments((first, end)))
-            text = "; ".join(new)
-            return not has_comments and self.change(rule, node, (first, end), text)
+            if self.changes.comments((first, end)):
+                return False
+            return self.change(rule, node, (first, end), "; ".join(new))
         text = f"{self.changes.newline}{indent}".join(new)
         if not text:
             return self.change(rule, node, (begin, after), "")

@@ -95,13 +95,16 @@ class ImportText:
             elif names and not starts_line and name.ends_line:
                 names[-1].after = names[-1].after.rstrip() + _end(name.after)
         if len(self.names) - 1 in places:
-            last = names[-1]
-            is_on_head = not self.head.endswith("\n") and len(names) == 1
-            if not last.ends_line or (is_on_head and "#" not in last.after):
-                last.after = ""
-                if self.names[-1].ends_line and not is_on_head:
-                    last.after = f",{_end(self.names[-1].after)}"
+            self._end_with(names[-1], is_alone=len(names) == 1)
         return ImportText(self.head, names, self.close)
+
+    def _end_with(self, last: Name, *, is_alone: bool) -> None:
+        """Ends the import with a name that others followed."""
+        is_on_head = not self.head.endswith("\n") and is_alone
+        if last.ends_line and not (is_on_head and "#" not in last.after):
+            return
+        ends_line = self.names[-1].ends_line and not is_on_head
+        last.after = f",{_end(self.names[-1].after)}" if ends_line else ""
 
 
 def comments_of(text: str) -> list[str]:

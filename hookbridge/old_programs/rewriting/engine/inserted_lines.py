@@ -124,13 +124,9 @@ class InsertedLines:
         name = switch.partition(".")[0]
         if name in wanted and _is_keras(self._imported, self._place):
             self._place -= 1  # what Keras imports depends on the switch
-        after = self._place
-        binding = [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
-        if binding and all(self._imported[after : binding[0]]):
-            after = max(after, binding[0])  # nothing but imports stands between
-        # The program's own modules may already use what is switched.
-        is_own = [any(map(self._is_own, held)) for held in self._imported]
-        place = min(is_own.index(True), after) if True in is_own else after
+        binding = self._imports_of(name)
+        after = self._behind_imports(binding)
+        place = self._before_own_modules(after)
         if any(number <= place for number in binding):
             return [(place, switch)]
         if place == after and name in wanted:
@@ -139,6 +135,24 @@ class InsertedLines:
         is_same = bool(binding) and self._imported[binding[0] - 1][0].full == module
         line = (self._take_out(binding) if is_same else "") or _line(name, module)
         return [(place, line), (place, switch)]
+
+    def _imports_of(self, name: str) -> list[int]:
+        """The numbers, from 1, of the statements that import a name."""
+        return [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
+
+    def _behind_imports(self, binding: Sequence[int]) -> int:
+        """The place behind the import of a name, if only imports stand before it."""
+        if binding and all(self._imported[self._place : binding[0]]):
+            return max(self._place, binding[0])
+        return self._place
+
+    def _before_own_modules(self, place: int) -> int:
+        """A place, or one before it where the first own module is imported.
+
+        The program's own modules may already use what is switched.
+        """
+        is_own = [any(map(self._is_own, held)) for held in self._imported]
+        return min(is_own.index(True), place) if True in is_own else place
 
     def _take_out(self, binding: Sequence[int]) -> str:
         """Takes an import away that has a line of its own; returns the line."""

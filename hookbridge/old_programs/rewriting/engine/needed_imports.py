@@ -59,6 +59,18 @@ class NeededImports:
 
     def expression(self, living: str, line: int = _LAST) -> str:
         """How to write a living name (`tf.X`, `hookbridge.X`, ...) in a line."""
+        text = self._by_import(living, line) or self._by_v1(living, line)
+        if text:
+            return text
+        root, dot, rest = living.partition(".")
+        if hasattr(builtins, root):
+            return living
+        if root == "tf" and self.is_v1:
+            return self._of_v1(self.here(root, line), living)
+        return f"{self.here(root, line)}{dot}{rest}"
+
+    def _by_import(self, living: str, line: int) -> str:
+        """A name by the import of its nearest module; empty without one."""
         best, prefix = "", ""
         for name, value in self._usable(line):
             value = canonical(value)
@@ -68,16 +80,7 @@ class NeededImports:
                 is_module = value.rpartition(".")[2].islower()
                 if below and is_module and len(value) > len(best):
                     best, prefix = value, name
-        if best:
-            return f"{prefix}{living[len(best) :]}"
-        if text := self._by_v1(living, line):
-            return text
-        root, dot, rest = living.partition(".")
-        if hasattr(builtins, root):
-            return living
-        if root == "tf" and self.is_v1:
-            return self._of_v1(self.here(root, line), living)
-        return f"{self.here(root, line)}{dot}{rest}"
+        return f"{prefix}{living[len(best) :]}" if best else ""
 
     def _by_v1(self, living: str, line: int) -> str:
         """A name outside of v1 by an import of v1; empty without one."""

@@ -68,8 +68,11 @@ def new_import(one: Import, context: Context) -> NewImport | None:
         return _NOTHING if context.may_go(one) else None
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
         return _plain(one, become, context)
-    if become.living == written:
-        return None
+    return None if become.living == written else _bound(one, become, context)
+
+
+def _bound(one: Import, become: Resolution, context: Context) -> NewImport | None:
+    """What replaces an import of which the file uses the name that it binds."""
     is_carried = become.living.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(one)
     if may_go and _all_uses_are_renamed(one.bound, context):

@@ -103,6 +103,7 @@ def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
 
 
 def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
+    """Functions that take old values again: their names, as they are, and new."""
     makers = (
         (old_values.STACKING, _of_any),
         (old_values.WHOLE, _of_floats),
