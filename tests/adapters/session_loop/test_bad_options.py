@@ -38,7 +38,7 @@ def test_options_are_refused_before_a_session(keras2: Any) -> None:
         (eager, r" is <tf.Tensor.* expected a tensor of the training graph"),
         (of_another, ""),
         (lambda x: x, r"` is the function .*\(x\)`; expected .*without arguments"),
-        ("maee:0", r' names the tensor "maee:0".*"mae:0"'),
+        ("maee:0", r' names the tensor "maee:0".*`mae:0`'),
     ]
     # Another option, its value, words of the error.
     others: list[tuple[str, Any, str]] = [
