@@ -46,7 +46,12 @@ def is_running(model: KerasModel, thread: int) -> bool:
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.
     frame = sys._current_frames().get(thread)
-    return frame is not None and any(
-        frame.f_code.co_name in MODEL_LOOPS and frame.f_locals.get("self") is model
-        for frame, _ in traceback.walk_stack(frame)
-    )
+    try:
+        return frame is not None and any(
+            each.f_code.co_name in MODEL_LOOPS and each.f_locals.get("self") is model
+            for each, _ in traceback.walk_stack(frame)
+        )
+    finally:
+        # It is this call itself, if it is the thread's own: the circle would keep all
+        # that the loop has, its iterators too, until the next collection.
+        del frame
