@@ -94,7 +94,11 @@ for error, function, argument in (
     (hb.errors.LiveModelError, train, Summarize()),
     (hb.errors.LiveSessionError, fit, RunInBegin()),
     (hb.errors.CheckpointMismatchError, lambda _: restore(), None),
-    (hb.errors.GoneNameError, lambda _: hb.contrib.gan.gan_train(), None),
+    (
+        hb.errors.GoneNameError,
+        lambda _: hb.contrib.layers.sparse_column_with_keys(),
+        None,
+    ),
     (hb.errors.ClusterError, start, socket.create_server(("localhost", 0))),
 ):
     try:

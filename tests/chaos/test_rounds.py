@@ -20,7 +20,7 @@ long = pytest.mark.exhaustive
     [
         ("one", 1),  # the chief dies before it writes its second checkpoint
         pytest.param("async", 6, marks=[newest_only, long]),  # the server is killed
-        pytest.param("sync", 7, marks=newest_only),  # the worker is killed
+        pytest.param("sync", 7, marks=[newest_only, long]),  # the worker is killed
         ("fit", 43),  # the chief dies after its second checkpoint
     ],
 )

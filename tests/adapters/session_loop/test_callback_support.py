@@ -15,6 +15,7 @@ import tensorflow as tf
 from callback_loops import build, feeds, until_stop
 from callback_recorder import callback_of
 from hook_fetching import hook_of
+from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge import errors
@@ -27,6 +28,7 @@ def test_no_class_is_unknown(keras: Any) -> None:
 
 
 @pytest.mark.slow
+@one_keras
 @pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
 def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:
     """Each callback runs in each loop, in some with all others; no cell is unknown."""
