@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -115,12 +116,16 @@ def test_a_module_of_no_package_is_read_with_m_alone(
     assert (by_name.absent, by_name.files, by_name.left) == ((), 2, 0)
 
 
+@pytest.mark.slow
 def test_with_m_no_module_beside_the_file_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: ForkServer
 ) -> None:
     write(tmp_path, "import model", PACKAGE)
+    # In a process where no other test has imported a module of that name.
+    words = ("doctor", "-m", "trainer.task", "--format=json")
+    done = fork_server.run("-m", "hookbridge", *words, folder=tmp_path)
+    assert json.loads(done.stdout)["absent"] == ["model"], done.stderr
     monkeypatch.chdir(tmp_path)
-    assert diagnosis.diagnose([], NEWEST, "trainer.task").absent == ("model",)
     (tmp_path / "trainer/__main__.py").write_text("from trainer import task\n")
     assert diagnosis.diagnose([], NEWEST, "trainer").files == 3
 
