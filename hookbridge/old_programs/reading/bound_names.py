@@ -192,6 +192,13 @@ class Names:
         """The dotted names that the imports at its top level bind."""
         return {dotted for held in self._top.imported.values() for dotted in held}
 
+    def may_be_module(self, node: ast.Name) -> bool:
+        """Whether a name is imported, or bound nowhere around the place."""
+        scope: Scope | None = self._roots.get(node)
+        while scope is not None and not scope.has(node.id):
+            scope = scope.above
+        return scope is None or node.id in scope.imported
+
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""
