@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from hookbridge.ground.patching import assign
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
 from hookbridge.old_programs.run.given_back import lost_randomness
@@ -91,7 +92,7 @@ def taking_more(name: str, function: _Function) -> _Function:
 
 def not_converted(function: _Any) -> _Any:
     """Tells AutoGraph to call a function as it is; TensorFlow is not imported."""
-    vars(function)["autograph_info__"] = {}
+    assign(function, autograph_info__={})
     return function
 
 
