@@ -74,7 +74,12 @@ def test_the_step_where_gradients_are_accumulated(keras: Any) -> None:
 
     model = ramp_model(keras)
     model.compile(keras.optimizers.SGD(9.0, **options), "mse")
-    scheduler = hb.callbacks.LearningRateScheduler(lambda step: steps.append(step) or 1)
+
+    def rate(step: int) -> float:
+        steps.append(step)
+        return 1.0
+
+    scheduler = hb.callbacks.LearningRateScheduler(rate)
     guests = hb.as_callbacks([scheduler, Step(lambda evaluations: False)])
     ones = np.ones([6, 1], "float32")
     model.fit(ones, ones, batch_size=2, epochs=2, verbose=0, callbacks=guests)
