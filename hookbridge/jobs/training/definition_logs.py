@@ -14,10 +14,11 @@ from typing import Any
 
 from absl import logging
 
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.ground.lifecycle import overrides
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Callback, Logs
-from hookbridge.jobs.callbacks.ready_made import metrics_of, step_of
+from hookbridge.jobs.callbacks.ready_made import metrics_of
 
 # Callbacks of these packages know Keras's arguments alone.
 _STOCK = (*overrides.FRAMEWORKS, "hookbridge")
@@ -85,7 +86,7 @@ def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., 
 
 def _train_batch_begin(callback: Callback, place: Place, logs: Entries) -> Arguments:
     size = (callback.params or {}).get("batch_size")
-    version = step_of(callback.model.optimizer)
+    version = steps_counted(callback.model)
     return [version], {"batch": place[0], "size": size, **logs}
 
 
