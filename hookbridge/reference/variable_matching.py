@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, string_mapping
-from hookbridge.ground.there import nearest
+from hookbridge.ground.nearest_names import nearest
 
 Shapes = Mapping[str, tuple[int, ...]]
 _NUMBER = re.compile(r"_\d+(?=/|$)")

@@ -114,8 +114,8 @@ def _listed(findings: Iterable[Finding]) -> Iterator[str]:
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:
         file = f"{finding.file}:cell {finding.cell}" if finding.cell else finding.file
-        said = (finding.name, finding.run, finding.migrate, finding.person)
-        by_file = places.setdefault(said, {})
+        texts = (finding.name, finding.run, finding.migrate, finding.person)
+        by_file = places.setdefault(texts, {})
         by_file.setdefault(file, []).append(str(finding.line))
     for (name, run, migrate, person), by_file in places.items():
         yield name
