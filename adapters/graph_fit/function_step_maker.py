@@ -51,9 +51,10 @@ class FunctionStepMaker(StepMaker):
 
     def _session_of(self, function: Any, session: Session) -> KerasSession:
         """The session that makes the callable of Keras's function."""
-        mine = self._session.current
-        if mine is None or mine.native is not session:  # Keras may have a new one
-            mine = self._session.current = KerasSession(session)
+        keras_session = self._session.current
+        # Keras may have a new one.
+        if keras_session is None or keras_session.native is not session:
+            keras_session = self._session.current = KerasSession(session)
 
         def make_step(options: Any) -> AnyFunction:
             rate = learning_rate(self._model)
@@ -67,8 +68,8 @@ class FunctionStepMaker(StepMaker):
 
             return call
 
-        mine.make_step = make_step
-        return mine
+        keras_session.make_step = make_step
+        return keras_session
 
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
         """What a session loop would fetch."""
