@@ -82,14 +82,14 @@ def recording(
     amount("max_megabytes", max_megabytes)
     choice("gradients", gradients, ("norms", "whole"))
     settings = settings_of(optimizer)
-    model, given = None, weights
+    model, initial = None, weights
     # A model of Keras on PyTorch is a module too.
     if keras_steps.is_model(weights):
-        model, given = weights, keras_steps.arrays_of(weights)
+        model, initial = weights, keras_steps.arrays_of(weights)
         settings = settings or settings_of(keras_steps.settings_of(weights))
     elif torch_modules.is_model(weights):
-        model, given = weights, torch_modules.arrays_of(weights)
-    arrays = arrays_from("weights", given)
+        model, initial = weights, torch_modules.arrays_of(weights)
+    arrays = arrays_from("weights", initial)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -230,11 +230,11 @@ class PortRecording:
         try:
             yield
         finally:
-            found = gradients.end()
+            computed = gradients.end()
         self.step(
             loss=loss.detach().to("cpu").float().numpy(),
             weights=torch_modules.arrays_of(self._model),
-            gradients=found,
+            gradients=computed,
             batch=batch,
             learning_rate=np.float32(rate),
         )

@@ -19,11 +19,11 @@ def shape_text(shape: tuple[int, ...] | None) -> str:
 def mean(name: str, value: Any) -> float:
     """A loss or a metric, whole or by example, as one number."""
     try:
-        found = np.mean(value) if np.size(value) else None
+        average = np.mean(value) if np.size(value) else None
         # NumPy would drop the imaginary part.
-        if isinstance(found, (complex, np.complexfloating)):
+        if isinstance(average, (complex, np.complexfloating)):
             raise TypeError("it is complex")
-        return float(found)  # type: ignore[arg-type]  # a TypeError for None
+        return float(average)  # type: ignore[arg-type]  # a TypeError for None
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"Received {name}={shown(value)}; expected a number, or what NumPy makes "
@@ -47,14 +47,14 @@ def settings_of(optimizer: Any) -> list[dict[str, Any]]:
 
 def arrays_from(name: str, value: Any) -> dict[str, Any]:
     """The arrays of a dict; raises for what is none of numbers."""
-    found = {key: np.array(each) for key, each in string_mapping(name, value).items()}
-    for key, array in found.items():
+    arrays = {k: np.array(v) for k, v in string_mapping(name, value).items()}
+    for key, array in arrays.items():
         if array.dtype.kind in "OSUMm":  # objects, texts, times
             raise errors.InvalidArgumentError(
                 f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
                 "expected what NumPy makes an array of numbers from."
             )
-    return found
+    return arrays
 
 
 def _is_plain(value: Any) -> bool:
