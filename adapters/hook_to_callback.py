@@ -60,7 +60,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
-        self.record: Guest = expected("hook", hook)
+        self._self_record: Guest = expected("hook", hook)
         self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)

@@ -35,8 +35,6 @@ def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> Lo
 class NativeStepMaker(StepMaker):
     """Makes the native step of a run; `installation` makes the loop call it."""
 
-    data_ended: bool = False
-
     def __init__(
         self, run: HookedRun, graph: FitGraphPart, installation: StepInstallation
     ) -> None:
@@ -47,6 +45,7 @@ class NativeStepMaker(StepMaker):
         self._args: Arguments = ()
         self._outputs: Any = None
         self._has_outputs = False
+        self._data_ended = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
         self._counts = False
@@ -61,9 +60,13 @@ class NativeStepMaker(StepMaker):
         self._installation.install(self._run, self._function_of)
 
     @property
-    def function(self) -> StepFunction:  # type: ignore[override]
+    def function(self) -> StepFunction:
         function: StepFunction = self._installation.function
         return function
+
+    @property
+    def data_ended(self) -> bool:
+        return self._data_ended
 
     def _function_of(self, source: StepSource) -> StepFunction:
         """The function for the run's step: an earlier run's if the model has it."""
@@ -77,7 +80,7 @@ class NativeStepMaker(StepMaker):
         return StepFunction(source, frozenset(names))
 
     def prepare(self, args: Arguments) -> None:
-        self.data_ended = False
+        self._data_ended = False
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             end_quietly()
@@ -128,12 +131,9 @@ class NativeStepMaker(StepMaker):
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         """Makes the prepared step with a program around it, for the session."""
         graph, step = self._graph, self.function
-        global_step = graph.global_step
-        assert global_step is not None
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
-            if graph.shown_rate is not None:
-                graph.show_rate()
+            graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -145,14 +145,13 @@ class NativeStepMaker(StepMaker):
                     into_step,
                 )
             except END_OF_DATA:
-                self.data_ended = True
+                self._data_ended = True
                 raise
             if self._counts:
-                global_step.add(step.steps_made - before)
+                graph.global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
-                global_step.add(1)
-            if graph.shown_rate is not None:
-                graph.show_rate()
+                graph.global_step.add(1)
+            graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)
@@ -165,8 +164,7 @@ class NativeStepMaker(StepMaker):
 
     def stop(self) -> None:
         mode = self._installation.mode
-        assert mode is not None
-        if mode is TRAIN or hasattr(self._model, mode.stop):
+        if mode is not None and (mode is TRAIN or hasattr(self._model, mode.stop)):
             setattr(self._model, mode.stop, True)
         self._is_stopped = mode is not TRAIN
 

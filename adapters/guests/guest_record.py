@@ -125,7 +125,12 @@ class Wrapper:
     """Base class of the objects that take the place of a guest in a host."""
 
     acts_as: ClassVar[Kind]
-    record: Guest
+    # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
+    _self_record: Guest
+
+    @property
+    def record(self) -> Guest:
+        return self._self_record
 
     @property
     def guest(self) -> Any:

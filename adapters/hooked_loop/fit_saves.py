@@ -28,6 +28,25 @@ def note_restored(model: KerasModel, prefix: str) -> None:
     _RESTORED[model] = (prefix, steps_counted(model))
 
 
+def checkpoint_of(
+    graph: GraphPart,
+    session: Any,
+    prefix: str,
+    write: Callable[[], Any],
+    order: WriteOrder | None = None,
+) -> Checkpoint:
+    """A checkpoint of the present values of a graph; `write` writes it once more.
+
+    See `Checkpoint` for `order`.
+    """
+
+    def write_again() -> None:
+        with graph.calling_hooks():
+            write()
+
+    return Checkpoint(prefix, session, graph.values, write_again, order)
+
+
 def restored_from(model: KerasModel, folder: str) -> str | None:
     """The checkpoint that a model was restored from; None if it is not in a folder.
 
@@ -105,9 +124,8 @@ class FitSaves:
         return saved.loops
 
     def snapshot(self) -> Callable[[], None]:
-        """See `Part.snapshot`."""
-        assert self._part is not None  # something was restored
-        return self._part.snapshot()
+        """See `Part.snapshot`; nothing goes back where no callback has a state."""
+        return (lambda: None) if self._part is None else self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -115,26 +133,6 @@ class FitSaves:
         """Writes the state beside a checkpoint, which may not be written yet."""
         self._checkpoint, self.step = checkpoint, step
         self.write_state()
-
-    def checkpoint(
-        self,
-        session: Any,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder | None = None,
-    ) -> Checkpoint:
-        """A checkpoint of the present values; `write` writes it once more.
-
-        See `Checkpoint` for `order`.
-        """
-        graph = self._graph
-        assert graph is not None
-
-        def write_again() -> None:
-            with graph.calling_hooks():
-                write()
-
-        return Checkpoint(prefix, session, graph.values, write_again, order)
 
     def note_written(self, checkpoint: Checkpoint, step: int) -> None:
         """A checkpoint was written."""

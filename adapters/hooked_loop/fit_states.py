@@ -18,7 +18,11 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import (
     FitRate,
     open_epoch,
 )
-from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
+from hookbridge.adapters.hooked_loop.fit_saves import (
+    FitSaves,
+    checkpoint_of,
+    restored_from,
+)
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
@@ -236,7 +240,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
+        graph = self._run.host.graph_part
+        self._saves.note_written(checkpoint_of(graph, session, path, write), step)
 
     def save_session(
         self,
@@ -254,7 +259,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._run is None:
             order.release()
         else:
-            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            graph = self._run.host.graph_part
+            checkpoint = checkpoint_of(graph, session, prefix, write, order)
             self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------

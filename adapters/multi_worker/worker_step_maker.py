@@ -11,53 +11,32 @@ from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.native_step_maker import NativeStepMaker
-from hookbridge.adapters.fit_loop.step_function import StepFunction
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.roles import given_role
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
+from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.protocols import Hook
 
 
 def worker_host(run: HookedRun) -> LoopHost:
     """The host of a run in one of several processes."""
     graph = FitGraphPart(run.model)
-    fit = NativeStepMaker(run, graph, ModelInstallation(run.model))
-    maker = WorkerStepMaker(run, fit)
-
-    def make_session() -> LiveSession:
-        return graph.make_session(maker.run_step, fit.function.functions)
-
-    return LoopHost(graph, FitSessionPart(run, graph, make_session), maker)
+    maker = WorkerStepMaker(run, graph, ModelInstallation(run.model))
+    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class WorkerStepMaker(StepMaker):
+class WorkerStepMaker(NativeStepMaker):
     """Makes the steps of `fit`, `evaluate` and `predict` of one process under several.
 
     The others wait for this process in each step. So a stop does not end its steps: it
     becomes `stop_training`, and `EndTogether` decides when that counts. All else is as
-    in one process, by `fit`.
+    in one process.
     """
 
-    def __init__(self, run: HookedRun, fit: NativeStepMaker) -> None:
-        self._run = run
-        self._fit = fit
-        self._has_failed_stop = False
-
-    def install(self) -> None:
-        self._fit.install()
-
-    @property
-    def function(self) -> StepFunction:  # type: ignore[override]
-        return self._fit.function
-
-    @property
-    def data_ended(self) -> bool:  # type: ignore[override]
-        return self._fit.data_ended
+    _has_failed_stop = False
 
     def hook_of(self, guest: Guest) -> Any:
         """See `StepMaker`; a hook that saves the model is called on the chief."""
@@ -71,48 +50,24 @@ class WorkerStepMaker(StepMaker):
         return [*super().monitored_hooks(hooks), later]
 
     @property
-    def is_without_hooks(self) -> bool:  # type: ignore[override]
+    def is_without_hooks(self) -> bool:
         """After a stop by an error, steps are made without hooks."""
         return self._has_failed_stop
-
-    def make_without_hooks(self, args: Arguments) -> Any:
-        return self._fit.make_without_hooks(args)
-
-    def prepare(self, args: Arguments) -> None:
-        self._fit.prepare(args)
-
-    def open(self) -> int:
-        return self._fit.open()
-
-    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
-        return self._fit.run(monitored)
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         """Makes the prepared step with a program around it, for the session."""
         try:
-            return self._fit.run_step(program, feeds)
+            return super().run_step(program, feeds)
         except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
             raise ClusterFailure(e) from e  # another process is lost
-
-    def stop(self) -> None:
-        self._fit.stop()
 
     def stopped_by(self, error: BaseException) -> Any:
         """See `StepMaker`; the step is made in any case, since the others make it."""
         if self._run.mode != "train":
-            return self._fit.stopped_by(error)
+            return super().stopped_by(error)
         self._has_failed_stop = True
-        outputs = self._fit.take_outputs()
-        return self._fit.make_without_hooks() if outputs is None else outputs
-
-    def suspend(self) -> None:
-        self._fit.suspend()
-
-    def resume(self) -> None:
-        self._fit.resume()
-
-    def leave(self) -> None:
-        self._fit.leave()
+        outputs = self.take_outputs()
+        return self.make_without_hooks() if outputs is None else outputs
 
 
 def is_of_chief(guest: Guest) -> bool:
