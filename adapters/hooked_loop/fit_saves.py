@@ -15,17 +15,17 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.write_order import WriteOrder
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel
 
-# Model -> the checkpoint it was restored from, and its step.
-_RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+_RESTORED = Fact[tuple[str, int]]("model", "checkpoint, and its step")
 # Directory -> what the last `fit` saves that began to save there.
 _NEWEST: weakref.WeakValueDictionary[str, FitSaves] = weakref.WeakValueDictionary()
 
 
 def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
-    _RESTORED[model] = (prefix, steps_counted(model))
+    _RESTORED.put(model, (prefix, steps_counted(model)))
 
 
 def checkpoint_of(
@@ -52,7 +52,7 @@ def restored_from(model: KerasModel, folder: str) -> str | None:
 
     None too if the model has been trained since.
     """
-    prefix, step = _RESTORED.get(model, ("", -1))
+    prefix, step = _RESTORED.get(model) or ("", -1)
     if not prefix or steps_counted(model) != step:
         return None
     return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None

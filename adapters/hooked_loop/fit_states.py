@@ -30,18 +30,18 @@ from hookbridge.adapters.state import identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
-# The callbacks that `as_callbacks` was given.
-_GUESTS: identity.OfObjects[bool] = identity.OfObjects()
+_IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
     """From now on these callbacks have a state, in each `fit` that saves it."""
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
-        _GUESTS.put(callback, True)
+        _IS_GUEST.put(callback, True)
 
 
 class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
@@ -102,7 +102,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             self._folder,
             run.number,
             run.host.graph_part,
-            guests=[item for item in items if _GUESTS.get(item)],
+            guests=[item for item in items if _IS_GUEST.get(item)],
             backups=self._backups,
             loop=self._loop_document,
         )
