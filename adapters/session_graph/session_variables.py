@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import task_of
-
-_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-_held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
 
 
 class _HeldBack:
@@ -41,10 +38,14 @@ class _HeldBack:
             self.before[id(variable)] = (variable, value)
 
 
+_WRITES = Fact[int]("session", "number of writes of variables")
+_HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
+
+
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
     """A context in which `write` sets what no checkpoint of the session is to have."""
-    holder = _held_back.setdefault(session, _HeldBack())
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
     holder.is_on = True
     try:
         yield
@@ -55,7 +56,7 @@ def held_back(session: Session) -> Iterator[None]:
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
     """A context after which what `write` has set in it is as it was before."""
-    holder = _held_back.setdefault(session, _HeldBack())
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
     _assign(session, holder.before.values())
@@ -65,7 +66,7 @@ def undone(session: Session) -> Iterator[None]:
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
-    holder = _held_back.get(session)
+    holder = _HELD_BACK.get(session)
     pairs = [] if holder is None else list(holder.before.values())
     now = read(session, [variable for variable, _ in pairs])
     _assign(session, pairs)
@@ -78,7 +79,7 @@ def as_saved(session: Session) -> Iterator[None]:
 
 def writes(session: Session) -> int:
     """How many times `write` has set what checkpoints of a session are to have."""
-    return _writes.get(session, 0)
+    return _WRITES.get(session) or 0
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
@@ -93,12 +94,12 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
     to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
-    holder = _held_back.get(session)
+    holder = _HELD_BACK.get(session)
     if holder is not None:
         holder.note(session, [variable for variable, _ in to_write])
     _assign(session, to_write)
     if to_write and not (holder is not None and holder.is_on):
-        _writes[session] = writes(session) + 1
+        _WRITES.put(session, writes(session) + 1)
 
 
 def _is_left_alone(variable: Any) -> bool:

@@ -96,9 +96,8 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
 
 def _numbered(name: str) -> tuple[str, int]:
     """A name without the number that Keras adds, and the number."""
-    match = re.fullmatch(r"(.*?)(?:_(\d+))?", name)
-    assert match is not None
-    return match[1], int(match[2] or 0)
+    bare, separator, number = name.rpartition("_")
+    return (bare, int(number)) if separator and number.isdecimal() else (name, 0)
 
 
 def _unnumbered(model: KerasModel, name: str) -> str:
