@@ -100,8 +100,9 @@ def method(owner: Any, name: str) -> Any:
         if isinstance(owner, _SUPER):
             owner = owner.__self__
         kind: Any = owner if isinstance(owner, type) else type(owner)
-        if ours := _ours(kind, name):
-            return ours if kind is owner else functools.partial(ours, owner)
+        if replacement := _ours(kind, name):
+            is_class = kind is owner
+            return replacement if is_class else functools.partial(replacement, owner)
         raise
 
 

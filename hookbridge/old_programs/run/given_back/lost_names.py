@@ -74,8 +74,10 @@ def sctypes() -> dict[str, list[type]]:
         "float": "float16 float32 float64 longdouble",
         "complex": "complex64 complex128 clongdouble",
     }
-    found = {k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()}
-    return {**found, "others": [bool, object, bytes, str, numpy.void]}
+    types_by_kind = {
+        k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()
+    }
+    return {**types_by_kind, "others": [bool, object, bytes, str, numpy.void]}
 
 
 class Cast:
