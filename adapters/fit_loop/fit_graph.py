@@ -84,7 +84,7 @@ class FitGraphPart(GraphPart):
         rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = optimizers.learning_rate_variable(self.optimizer)
+        own = optimizers.constant_rate(self.optimizer)
         self._rate = next((rate for rate in rates if rate is own), None)
         self._other_rates = [rate for rate in rates if rate is not own]
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
+from hookbridge.adapters.keras_model.optimizers import decay_of, optimizer_of
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
 
@@ -81,11 +82,13 @@ def learning_rate(model: KerasModel) -> Any:
 
 def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     """The tensor that `learning_rate:0` means, or None."""
-    # The value of a schedule is computed for hooks alone: they can fetch it, not feed
-    # it.
-    rate = learning_rate(model)
-    if callable(rate) and not isinstance(rate, tf.Variable):
-        tensor = tf.identity(rate(tf.cast(counter, tf.float32)))
+    # The value of a schedule or a decay is computed for hooks alone: they can fetch it,
+    # not feed it.
+    rate, decay = learning_rate(model), decay_of(optimizer_of(model))
+    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
+    if is_schedule or decay > 0.0:
+        step = tf.cast(counter, tf.float32)
+        tensor = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
         tensor.graph.prevent_feeding(tensor)
         return tensor
     return getattr(rate, "_graph_element", rate)

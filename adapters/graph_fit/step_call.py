@@ -99,9 +99,11 @@ class StepCall:
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
         if tensor.name == name:
             return reads(rate)
-        if name is None and callable(rate) and not self._graph.is_feedable(tensor):
+        if callable(rate) and not self._graph.is_feedable(tensor):
+            is_schedule = not isinstance(rate, tf.Variable)
+            kind = f"a `{type(rate).__name__}`" if is_schedule else "a rate with `decay=`"
             raise errors.LiveSessionError(
-                f"A hook feeds `learning_rate:0`, which is a `{type(rate).__name__}` "
+                f"A hook feeds `learning_rate:0`, which is {kind} "
                 "in a v1 graph: the step computes it anew. Compile the model with a "
                 "number as its learning rate, which hooks can feed, or put the "
                 "change into the schedule.",
