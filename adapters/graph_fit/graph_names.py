@@ -13,6 +13,9 @@ from hookbridge.adapters.keras_model.optimizers import decay_of, optimizer_of
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
 
+# The name of the rate that the graph computes for hooks alone.
+COMPUTED_RATE = "learning_rate_of_the_step"
+
 
 class GraphNames:
     """The names that hookbridge promises, beside those of the graph.
@@ -88,7 +91,8 @@ def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
     if is_schedule or decay > 0.0:
         step = tf.cast(counter, tf.float32)
-        tensor = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
+        value = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
+        tensor = tf.identity(value, name=COMPUTED_RATE)
         tensor.graph.prevent_feeding(tensor)
         return tensor
     return getattr(rate, "_graph_element", rate)
