@@ -45,8 +45,10 @@ class FitGraphPart(GraphPart):
         # That of `model.optimizer`; None for a schedule, or if the step reads none.
         self._rate: tf.Variable | None = None
         self._other_rates: list[tf.Variable] = []
+        # Both are there from `build` on.
         self.live: LiveGraph
-        self.global_step: GlobalStep | None = None
+        self.global_step: GlobalStep
+        self.is_built: bool = False
         # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
@@ -61,7 +63,8 @@ class FitGraphPart(GraphPart):
             self._rate,
             self._other_rates,
         )
-        return int(self.global_step.value)
+        self.is_built = True
+        return self.step_number
 
     def renew(self, function: RunningStep) -> None:
         """Shows hooks what the model has after a callback has changed its step."""
@@ -75,8 +78,8 @@ class FitGraphPart(GraphPart):
 
     def show_rate(self) -> None:
         """Computes a schedule's rate for ops that were made for a constant one."""
-        assert self.shown_rate is not None
-        self.shown_rate.assign(self._next_rate())
+        if self.shown_rate is not None:
+            self.shown_rate.assign(self._next_rate())
 
     def _find_rates(self, function: RunningStep) -> None:
         model, names = self._model, function.names
@@ -92,7 +95,6 @@ class FitGraphPart(GraphPart):
         self, run_step: StepRunner, functions: RecentlyUsed
     ) -> LiveSession:
         """A session on the graph; `functions` keeps what it traces over the run."""
-        assert self.global_step is not None
         return LiveSession(
             self.live,
             self.global_step,
@@ -108,11 +110,9 @@ class FitGraphPart(GraphPart):
 
     @property
     def step_number(self) -> int:
-        assert self.global_step is not None
         return int(self.global_step.value)
 
     def values(self) -> ModelValues:
-        assert self.global_step is not None
         step = self.global_step.variable
         saved = [v for v in self.live.saved_variables().values() if v is not step]
         with compat.private("eager_mode")():
@@ -168,10 +168,10 @@ class FitGraphPart(GraphPart):
             )
 
     def remember(self) -> None:
-        if self.global_step is not None:
+        if self.is_built:
             self.global_step.remember()
 
     def recall(self) -> None:
         """Takes the steps that loops inside this one have made since `remember`."""
-        if self.global_step is not None:
+        if self.is_built:
             self.global_step.recall()

@@ -20,7 +20,11 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import (
     FitRate,
     open_epoch,
 )
-from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
+from hookbridge.adapters.hooked_loop.fit_saves import (
+    FitSaves,
+    checkpoint_of,
+    restored_from,
+)
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
@@ -28,11 +32,11 @@ from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
-# The callbacks that `as_callbacks` was given.
-_GUESTS: identity.OfObjects[bool] = identity.OfObjects()
+_IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 # What Keras adds to each list, also if the user has one.
 _OF_EACH_LIST = ("BaseLogger", "History", "ProgbarLogger")
 
@@ -41,7 +45,7 @@ def note_guests(callbacks: Sequence[Any]) -> None:
     """From now on these callbacks have a state, in each `fit` that saves it."""
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
-        _GUESTS.put(callback, True)
+        _IS_GUEST.put(callback, True)
 
 
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
@@ -53,7 +57,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
     return [
         item
         for item in items
-        if _GUESTS.get(item)
+        if _IS_GUEST.get(item)
         or not (
             isinstance(item, Inserted)
             or kinds.is_hook(item)
@@ -259,7 +263,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
+        graph = self._run.host.graph_part
+        self._saves.note_written(checkpoint_of(graph, session, path, write), step)
 
     def save_session(
         self,
@@ -277,7 +282,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._run is None:
             order.release()
         else:
-            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            graph = self._run.host.graph_part
+            checkpoint = checkpoint_of(graph, session, prefix, write, order)
             self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------

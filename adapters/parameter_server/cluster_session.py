@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -48,12 +48,6 @@ class ClusterSession(LiveSession):
                 see="parameter servers",
             )
         return super().run(fetches, feed_dict, options, run_metadata)
-
-    @contextlib.contextmanager
-    def outside(self) -> Iterator[None]:
-        """A context for calls of functions of the eager runtime."""
-        with self._outside.as_default(), self._eager_mode():
-            yield
 
     def _execute(
         self,

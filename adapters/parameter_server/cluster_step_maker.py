@@ -80,7 +80,7 @@ class ClusterStepMaker(StepMaker):
         self._installation.install(self._run, self._function_of)
 
     @property
-    def data_ended(self) -> bool:  # type: ignore[override]
+    def data_ended(self) -> bool:
         return self._scheduler.data_ended
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
@@ -121,7 +121,7 @@ class ClusterStepMaker(StepMaker):
     # -- a step ----------------------------------------------------------------------
 
     @property
-    def is_without_hooks(self) -> bool:  # type: ignore[override]
+    def is_without_hooks(self) -> bool:
         """Whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import task_of
-
-_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-_held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
 
 
 class _HeldBack:
@@ -41,10 +38,14 @@ class _HeldBack:
             self.before[id(each)] = (each, value)
 
 
+_WRITES = Fact[int]("session", "number of writes of variables")
+_HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
+
+
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
     """A context in which `write` sets what no checkpoint of the session is to have."""
-    held = _held_back.setdefault(session, _HeldBack())
+    held = _HELD_BACK.get_or_put(session, _HeldBack)
     held.is_on = True
     try:
         yield
@@ -55,7 +56,7 @@ def held_back(session: Session) -> Iterator[None]:
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
     """A context after which what `write` has set in it is as it was before."""
-    held = _held_back.setdefault(session, _HeldBack())
+    held = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
     _assign(session, held.before.values())
@@ -65,7 +66,7 @@ def undone(session: Session) -> Iterator[None]:
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
-    held = _held_back.get(session)
+    held = _HELD_BACK.get(session)
     pairs = [] if held is None else list(held.before.values())
     now = read(session, [variable for variable, _ in pairs])
     _assign(session, pairs)
@@ -78,7 +79,7 @@ def as_saved(session: Session) -> Iterator[None]:
 
 def writes(session: Session) -> int:
     """How many times `write` has set what checkpoints of a session are to have."""
-    return _writes.get(session, 0)
+    return _WRITES.get(session) or 0
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
@@ -93,12 +94,12 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
     own = [pair for pair in pairs if not _is_left_alone(pair[0])]
-    held = _held_back.get(session)
+    held = _HELD_BACK.get(session)
     if held is not None:
         held.note(session, [variable for variable, _ in own])
     _assign(session, own)
     if own and not (held is not None and held.is_on):
-        _writes[session] = writes(session) + 1
+        _WRITES.put(session, writes(session) + 1)
 
 
 def _is_left_alone(variable: Any) -> bool:

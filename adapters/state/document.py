@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -20,7 +21,9 @@ VERSION = 3
 OLDEST = 3
 # Version -> what makes of a document of this version one of the next. A new version
 # adds its predecessor here.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = (
+    types.MappingProxyType({})
+)
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.

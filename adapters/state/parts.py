@@ -14,9 +14,10 @@ from hookbridge.adapters.state.document import Document, Entry
 from hookbridge.adapters.state.epochs import Epoch
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
+from hookbridge.ground.memory import Fact
 
 # Where the last run of a callback in this process ended: the directory and the step.
-_ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
+_ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
 
 
 class Part:

@@ -112,9 +112,8 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
 
 def _numbered(name: str) -> tuple[str, int]:
     """A name without the number that Keras adds, and the number."""
-    match = re.fullmatch(r"(.*?)(?:_(\d+))?", name)
-    assert match is not None
-    return match[1], int(match[2] or 0)
+    bare, separator, number = name.rpartition("_")
+    return (bare, int(number)) if separator and number.isdecimal() else (name, 0)
 
 
 def _unnumbered(model: KerasModel, name: str) -> str:
@@ -124,8 +123,8 @@ def _unnumbered(model: KerasModel, name: str) -> str:
     `adam_1/sequential_1_hidden_kernel_momentum` where the first one has
     `adam/sequential_hidden_kernel_momentum`.
     """
-    scope, _, rest = name.partition("/")
-    return f"{_numbered(scope)[0]}/{_bare(model, rest)}"
+    scope, _, inside = name.partition("/")
+    return f"{_numbered(scope)[0]}/{_bare(model, inside)}"
 
 
 def _bare(model: KerasModel, name: str) -> str:

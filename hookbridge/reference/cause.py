@@ -48,15 +48,17 @@ def ranked(causes: Iterable[Cause]) -> list[Cause]:
     as much; then the one with fewer fitted numbers is first.
     """
     enough = [c for c in causes if c.explains is None or c.explains >= LEAST]
-    best = {c.name: c for c in sorted(enough, key=lambda c: c.explains or 0.0)}
 
     def order(cause: Cause) -> tuple[float, int, float]:
         part = 0.0 if cause.explains is None else cause.explains
         return (-round(part * 200) / 200, cause.parameters, -part)
 
-    # Of each kind the one that explains most, and every fact.
-    kept = [c for c in enough if c.explains is None or c is best[c.name]]
-    return sorted(kept, key=order)
+    # Of each kind the one that explains most, the first of equals, and every fact.
+    best: dict[str, Cause] = {}
+    for cause in sorted(enough, key=order):
+        best.setdefault(cause.name, cause)
+    best_of_kind = [c for c in enough if c.explains is None or c is best[c.name]]
+    return sorted(best_of_kind, key=order)
 
 
 def explained(difference: Any, residual: Any) -> float:
@@ -75,4 +77,4 @@ def is_near(number: float, other: float, part: float = 1e-3) -> bool:
 
 def flat(arrays: Iterable[Any]) -> Any:
     """Arrays as one vector."""
-    return np.concatenate([np.zeros(0), *(np.ravel(each) for each in arrays)])
+    return np.concatenate([np.zeros(0), *(np.ravel(array) for array in arrays)])

@@ -68,14 +68,14 @@ def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., 
     arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
 
     def called(*args: Any, logs: Logs = None) -> Any:
-        *place, logs = args if len(args) == arguments else (*args, logs)
+        *positional, logs = args if len(args) == arguments else (*args, logs)
         if more is not None:
-            place, logs = more(callback, place, logs or {})
+            positional, logs = more(callback, positional, logs or {})
         if logs is None:
-            return method(*place, None)
+            return method(*positional, None)
         name = type(callback).__name__
         spied = _Logs(logs, f'`{name}` reads logs["{{}}"] in `{event}`', missed)
-        result = method(*place, spied)
+        result = method(*positional, spied)
         if isinstance(logs, dict):
             logs.clear()
             logs.update(spied)
