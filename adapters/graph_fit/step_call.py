@@ -89,8 +89,8 @@ class StepCall:
                 feeds[key.name] = value  # Keras has made an array of it
                 continue
             for tensor, part in live_feeds.dense(self._graph, key, value):
-                for each in self._same(tensor):
-                    feeds[each.name] = live_feeds.array_of(self._graph, each, part)
+                for same in self._same(tensor):
+                    feeds[same.name] = live_feeds.array_of(self._graph, same, part)
         return feeds
 
     def _same(self, tensor: tf.Tensor) -> list[Any]:

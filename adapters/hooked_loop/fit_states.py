@@ -53,7 +53,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
-    items = [unwrapped(each) for each in callbacks]
+    items = [unwrapped(callback) for callback in callbacks]
     return [
         item
         for item in items
@@ -195,8 +195,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
-        last = self._params.get("epochs")
-        self._epochs_left = last is not None and epoch + 1 < last
+        num_epochs = self._params.get("epochs")
+        self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
         self._epoch.end(epoch)
         self._saves.rewrite()
         if self._run is not None and self._run.has_begun:
@@ -240,8 +240,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def leave(self) -> None:
         """Takes this listener off the hook."""
-        others = [each for each in self._hook._listeners if each is not self]
-        assign(self._hook, _listeners=others)
+        listeners = [item for item in self._hook._listeners if item is not self]
+        assign(self._hook, _listeners=listeners)
 
     # -- called by the hook, as its listener -----------------------------------------
 
@@ -296,7 +296,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     @property
     def _calls_hook(self) -> bool:
         """Whether this process calls the hook, and so writes its checkpoints."""
-        return any(each is self._hook for each in self._run.hooks)
+        return any(hook is self._hook for hook in self._run.hooks)
 
     @property
     def _is_over(self) -> bool:

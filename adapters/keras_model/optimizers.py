@@ -171,12 +171,12 @@ def optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
     """Returns the optimizers of a model with their names, without those in others."""
     optimizer = optimizer_of(model)
     # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [
+    in_attributes = [
         (name, value)
         for name, value in vars(model).items()
         if hasattr(value, "apply_gradients")
     ]
-    return [(name_of(optimizer), optimizer), *others]
+    return [(name_of(optimizer), optimizer), *in_attributes]
 
 
 def learning_rates(model: KerasModel) -> list[Any]:

@@ -51,10 +51,10 @@ class Saves:
 
         @functools.wraps(add)
         def add_to_collection(name: str, value: object) -> None:
-            own: Any = self._graph()
-            before = collected.savers(own)
-            add(own, name, value)
-            for saver in collected.savers(own)[len(before) :]:
+            followed: Any = self._graph()
+            before = collected.savers(followed)
+            add(followed, name, value)
+            for saver in collected.savers(followed)[len(before) :]:
                 self._follow(saver)
 
         self._collecting = InstanceMethods(
