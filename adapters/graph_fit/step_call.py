@@ -101,7 +101,8 @@ class StepCall:
             return reads(rate)
         if _is_computed_rate(tensor):
             is_schedule = not isinstance(rate, tf.Variable)
-            kind = f"a `{type(rate).__name__}`" if is_schedule else "a rate with `decay=`"
+            class_name = type(rate).__name__
+            kind = f"a `{class_name}`" if is_schedule else "a rate with `decay=`"
             raise errors.LiveSessionError(
                 f"A hook feeds `learning_rate:0`, which is {kind} "
                 "in a v1 graph: the step computes it anew. Compile the model with a "
@@ -130,7 +131,7 @@ class _Plan:
         # Keeps the fetched objects alive, since plans are found by their ids.
         self._wanted = wanted
         self._session = session
-        # What is read in a run before that of the step, whose update would race with it.
+        # What is read in a run of its own before the step: the update would race.
         self._read_first: list[tf.Tensor] = []
         self._mapper = compat.private("FetchMapper").for_fetch(wanted)
         self.own = len(options.fetch)

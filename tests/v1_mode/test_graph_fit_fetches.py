@@ -71,7 +71,7 @@ def test_unknown_names_and_feeds_of_a_schedule_are_refused(
     model.fit(X, Y, verbose=0)
 
 
-def test_the_rate_of_a_schedule_or_a_decay_is_that_before_the_update(keras2: Any) -> None:
+def test_a_scheduled_or_decayed_rate_is_that_before_the_update(keras2: Any) -> None:
     schedule = keras2.optimizers.schedules.InverseTimeDecay(0.5, 1, 0.25)
     sgd = keras2.optimizers.legacy.SGD
     for optimizer in (sgd(schedule), sgd(0.5, decay=0.25)):
