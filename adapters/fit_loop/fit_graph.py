@@ -87,7 +87,7 @@ class FitGraphPart(GraphPart):
         rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        rate_of_model = optimizers.learning_rate_variable(self.optimizer)
+        rate_of_model = optimizers.constant_rate(self.optimizer)
         self._rate = next((rate for rate in rates if rate is rate_of_model), None)
         self._other_rates = [rate for rate in rates if rate is not rate_of_model]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
@@ -37,8 +37,6 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
-# What Keras adds to each list, also if the user has one.
-_OF_EACH_LIST = ("BaseLogger", "History", "ProgbarLogger")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
@@ -46,6 +44,10 @@ def note_guests(callbacks: Sequence[Any]) -> None:
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
         _IS_GUEST.put(callback, True)
+
+
+def _is_of_each_list(callback: Any) -> bool:
+    return stock.row(type(callback).__name__).is_of_each_list
 
 
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
@@ -61,7 +63,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
         or not (
             isinstance(item, Inserted)
             or kinds.is_hook(item)
-            or (attributes.is_stock(item) and type(item).__name__ in _OF_EACH_LIST)
+            or (attributes.is_stock(item) and _is_of_each_list(item))
         )
     ]
 
