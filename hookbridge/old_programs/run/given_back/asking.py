@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from hookbridge.old_programs.names import lost_in_libraries
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
@@ -204,7 +205,7 @@ def _is_lost(dotted: str) -> bool:
 @functools.cache
 def _modules() -> frozenset[str]:
     below = (n for n in lost_names.modules() if "." in n)
-    rows = lost_names.lost_names()
+    rows = lost_in_libraries.lost_names()
     alone = (n for n, row in rows.items() if "." not in n and row.library == "Python")
     return frozenset({*below, *alone} & {*lost_names.modules(), *lost_names.names()})
 

@@ -62,13 +62,14 @@ _Maker: TypeAlias = Callable[[_Function], _Function]
 def makers() -> dict[str, _Maker]:
     """Functions, and what makes of each the one that takes its old arguments too."""
     found: dict[str, _Maker] = {}
-    for names, make in (
+    kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
         (old_values.STACKING, _of_any),
         (old_values.WHOLE, _of_floats),
         ((old_values.READING,), _reading),
         (_OF_LISTS, _of_unequal_lists),
         (_MAKING, _of_unequal_rows),
-    ):
+    )
+    for names, make in kinds:
         found |= dict.fromkeys(names, make)
     for name, today in old_values.LOADING.items():
         found[name] = functools.partial(_loading, today=today)

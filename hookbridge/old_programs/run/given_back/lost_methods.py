@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from hookbridge.old_programs.names import lost_in_libraries
 from hookbridge.old_programs.run.given_back import lost_names
 
 
@@ -77,7 +78,7 @@ def names() -> frozenset[str]:
 @functools.cache
 def _by_name() -> dict[str, list[str]]:
     """The classes that have lost a method, by its name."""
-    rows = lost_names.lost_names().items()
+    rows = lost_in_libraries.lost_names().items()
     known = [
         n for n, row in rows if row.is_method and (row.living or row.is_given_back)
     ]

@@ -14,6 +14,7 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
+from hookbridge.old_programs.names import lost_in_libraries
 from hookbridge.old_programs.run.given_back import (
     lost_arguments,
     lost_methods,
@@ -118,7 +119,7 @@ class Reader:
 def _was_there(dotted: str) -> bool:
     """Whether a module's library is installed; Python always is."""
     root = dotted.partition(".")[0]
-    row = lost_names.lost_names().get(root)
+    row = lost_in_libraries.lost_names().get(root)
     if row is not None:
         return row.library == "Python"
     return importlib.util.find_spec(root) is not None
