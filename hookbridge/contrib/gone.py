@@ -52,12 +52,12 @@ def way_out(name: str) -> str:
     """What a person can do about a name."""
     found = resolve(name, Target(NEWEST))
     if found is not None and found.code == "KERAS_GONE":
-        return f"Keras removed this name. Way out: {found.hint}."
+        return f"Keras removed this name. Instead: {found.hint}."
     if found is not None and found.code in ("PRIVATE_GONE", "MISSING"):
         kind = "private name" if found.code == "PRIVATE_GONE" else "name"
-        return f"TensorFlow has no such {kind}. Way out: {found.hint}."
+        return f"TensorFlow has no such {kind}. Instead: {found.hint}."
     removed = "TensorFlow 1 had this name; it was removed without a replacement."
-    return f"{removed} Way out: {hint(name)}."
+    return f"{removed} Instead: {hint(name)}."
 
 
 def _place() -> str:

@@ -46,7 +46,7 @@ def test_right_port_to_the_optimizers_of_keras(
     train(RIGHT[program], references[program], tmp_path / "port", InKeras(keras))
     result = hb.compare(references[program], tmp_path / "port")
     assert result.is_same, str(result)
-    told = "the same but for where Adam adds epsilon"
+    told = "the same except where Adam adds epsilon"
     assert (told in str(result)) == (RIGHT[program].optimizer == "adam")
 
 
