@@ -40,3 +40,10 @@ class AnyFlavour:
     @model.setter
     def model(self, model: KerasModel) -> None:
         self._model = model
+
+
+class Inserted(AnyFlavour):
+    """Base class of the callbacks that hookbridge puts into a list by itself."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
 from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
@@ -22,7 +24,7 @@ from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
-from hookbridge.adapters.state import identity
+from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
@@ -31,6 +33,8 @@ from hookbridge.ground.protocols import KerasModel, Session
 
 # The callbacks that `as_callbacks` was given.
 _GUESTS: identity.OfObjects[bool] = identity.OfObjects()
+# What Keras adds to each list, also if the user has one.
+_OF_EACH_LIST = ("BaseLogger", "History", "ProgbarLogger")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
@@ -38,6 +42,24 @@ def note_guests(callbacks: Sequence[Any]) -> None:
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
         _GUESTS.put(callback, True)
+
+
+def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
+    """Those of a list that have a state: all but what Keras and hookbridge add.
+
+    A copy of a callback, and one that `as_callbacks` was not given, has one too.
+    """
+    items = [unwrapped(each) for each in callbacks]
+    return [
+        item
+        for item in items
+        if _GUESTS.get(item)
+        or not (
+            isinstance(item, Inserted)
+            or kinds.is_hook(item)
+            or (attributes.is_stock(item) and type(item).__name__ in _OF_EACH_LIST)
+        )
+    ]
 
 
 class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
@@ -78,7 +100,9 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def on_set_model(self, model: KerasModel) -> None:
         """Before any callback has an event."""
         self._model = model
-        add_first(self)
+        everyone = add_first(self)
+        if everyone is not None:
+            note_guests(_guests_among(everyone.callbacks))
 
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
@@ -93,12 +117,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._earlier_means = Means()
         self._epochs_left = False
         self._epoch = FitEpoch(length_in(params))
-        items = [unwrapped(each) for each in everyone.callbacks]
         self._saves = FitSaves(
             self._folder,
             run.number,
             run.host.graph_part,
-            guests=[item for item in items if _GUESTS.get(item)],
+            guests=_guests_among(everyone.callbacks),
             backups=self._backups,
             loop=self._loop_document,
         )

@@ -60,8 +60,8 @@ class LiveOptimizer:
         self.live_rates = rates
         self._facts = list(facts)
         self._step = step
-        self._iterations: Any = None
-        self._set_iterations: Any = None
+        self._step_variable: Any = None
+        self._set_step: Any = None
         self._common: Any = None
         is_one = len(self._facts) == 1
         self.name: str = self._facts[0].name if is_one else "Optimizer"
@@ -150,26 +150,26 @@ class LiveOptimizer:
     @property
     def iterations(self) -> Any:
         """The global step, an eager `tf.Variable` of type int64."""
-        if self._iterations is None:
-            self._iterations = eager_variable(np.int64(self._step()), "iterations")
-            self._set_iterations = watched.refuse_assignment(
-                self._iterations,
+        if self._step_variable is None:
+            self._step_variable = eager_variable(np.int64(self._step()), "iterations")
+            self._set_step = watched.refuse_assignment(
+                self._step_variable,
                 "`model.optimizer.iterations` was assigned, but this callback runs "
                 "in a session loop under hookbridge, where it is read-only: it is "
                 f"the global step, which counts the epochs. {_way_out('iterations')}",
             )
         self.sync_iterations()
-        return self._iterations
+        return self._step_variable
 
     def live_variables(self) -> list[Any]:
         """The eager variables of step and rates; None for one not handed out."""
-        return [self._iterations, *(live.mirror for live in self.live_rates.each)]
+        return [self._step_variable, *(live.mirror for live in self.live_rates.each)]
 
     def sync_iterations(self) -> None:
         """Brings `iterations` up to date if it was handed out."""
-        if self._iterations is not None:
+        if self._step_variable is not None:
             with compat.private("eager_mode")():
-                self._set_iterations(self._step())
+                self._set_step(self._step())
 
     def build(self, variables: Any) -> None:
         """Does nothing: a graph's optimizer has its variables already."""

@@ -27,16 +27,13 @@ _loops = itertools.count()
 _running: weakref.WeakSet[Agreement] = weakref.WeakSet()
 
 
-class EndTogether(any_flavour.AnyFlavour):
+class EndTogether(any_flavour.Inserted):
     """The last callback of `hb.as_callbacks` in each process of a job.
 
     A stop that a hook or a callback has asked for ends all processes at the end of the
     same batch or epoch, that one or the next. So does SIGTERM to one of them; then all
     exit with 143. Under other strategies it does nothing.
     """
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
 
     def __init__(self) -> None:
         self._agreement: Agreement | None = None

@@ -164,11 +164,11 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     ) -> None:
         """Gives a save to who keeps the state of callbacks beside it, if anybody."""
         keeper = keeper_of_graph(session.graph)
-        states = [each for each in self._listeners if isinstance(each, FitStates)]
+        states = [s for s in self._listeners if isinstance(s, FitStates)]
         if keeper is not None:
             keeper.save_session(session, prefix, write, order)
-        for each in states:
-            each.save_session(session, step, prefix, write, order)
+        for state in states:
+            state.save_session(session, step, prefix, write, order)
         if keeper is None and not states:
             write()
             order.release()
@@ -303,10 +303,10 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
     if scaffold is not None and not hasattr(scaffold, "saver"):
         instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
     instance("listeners", listeners or (), (list, tuple), "a list of listeners")
-    for each in listeners or ():
+    for listener in listeners or ():
         kind = v1.train.CheckpointSaverListener
-        if not hasattr(each, "after_save"):
-            instance("listeners", each, kind, "`CheckpointSaverListener`s")
+        if not hasattr(listener, "after_save"):
+            instance("listeners", listener, kind, "`CheckpointSaverListener`s")
 
 
 def _check_is_local(session: Session, saver: Any) -> None:
@@ -315,7 +315,7 @@ def _check_is_local(session: Session, saver: Any) -> None:
         return
     entries = saved.entries_of_saver(saver, session.graph)
     devices = [tf.DeviceSpec.from_string(t.device) for t in entries.values()]
-    if len({(each.job, each.task) for each in devices}) > 1:
+    if len({(device.job, device.task) for device in devices}) > 1:
         raise errors.RefusedError(
             "`BackgroundSaverHook` copies the values of its own process, but "
             "parameter servers hold some values of this session. Use "

@@ -108,8 +108,8 @@ def _unnumbered(model: KerasModel, name: str) -> str:
     `adam_1/sequential_1_hidden_kernel_momentum` where the first one has
     `adam/sequential_hidden_kernel_momentum`.
     """
-    scope, _, rest = name.partition("/")
-    return f"{_numbered(scope)[0]}/{_bare(model, rest)}"
+    scope, _, inside = name.partition("/")
+    return f"{_numbered(scope)[0]}/{_bare(model, inside)}"
 
 
 def _bare(model: KerasModel, name: str) -> str:
@@ -130,17 +130,17 @@ def _slot(
 
     Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
     """
-    scope, _, rest = name.partition("/")
+    scope, _, inside = name.partition("/")
     if scope != optimizers.name_of(optimizers.optimizer_of(model)):
         return None
     for weight in (v.name for v in variables if v.trainable):
         slot = None
-        if rest.endswith(f"/{weight}"):
-            slot = rest.removesuffix(f"/{weight}")
+        if inside.endswith(f"/{weight}"):
+            slot = inside.removesuffix(f"/{weight}")
         for flat in (weight, f"{model.name}/{weight}"):
             prefix = flat.replace("/", "_") + "_"
-            if rest.startswith(prefix):
-                slot = rest.removeprefix(prefix)
+            if inside.startswith(prefix):
+                slot = inside.removeprefix(prefix)
         suffix = _SLOTS.get((_kind(model), slot)) if slot else None
         if suffix is not None:
             return weight, suffix

@@ -114,10 +114,10 @@ def check_weights(
     path: str, model: KerasModel, matches: MatchedVariables, report: RestoreReport
 ) -> None:
     """Refuses a checkpoint that has not all weights."""
-    lost = matches.lost_weights()
-    if lost:
+    unmatched = matches.lost_weights()
+    if unmatched:
         raise errors.CheckpointMismatchError(
-            f"{path} has nothing that fits {_quoted(lost)} of the model "
+            f"{path} has nothing that fits {_quoted(unmatched)} of the model "
             f"`{model.name}`. "
             "Map the names with `names={...}`, or accept it with "
             f"`must_restore_weights=False`.\n{report}"
@@ -133,10 +133,12 @@ def check_optimizer(
 ) -> None:
     """Refuses a checkpoint after which the optimizer would not go on as it was."""
     unread = optimizers.unread_slots(optimizers.optimizer_of(model))
-    lost = matches.lost_of_optimizers(without={id(variable) for variable in unread})
+    unmatched = matches.lost_of_optimizers(without={id(v) for v in unread})
     left = _left_of_optimizers(report.unused, entries)
-    if lost or left:
-        wrong = f"has nothing that fits {_quoted(lost)} of" if lost else "has more than"
+    if unmatched or left:
+        wrong = "has more than"
+        if unmatched:
+            wrong = f"has nothing that fits {_quoted(unmatched)} of"
         more = f", and {_quoted(left)} would be left" if left else ""
         raise errors.CheckpointMismatchError(
             f"{path} {wrong} the optimizer of the model `{model.name}`{more}, so the "
@@ -150,7 +152,7 @@ def check_optimizer(
 def _left_of_optimizers(unused: Iterable[str], entries: Iterable[str]) -> list[str]:
     """The unused entries, rates excepted, in the scopes of Keras's optimizers."""
     parts = (entry.rpartition("/") for entry in entries)
-    scopes = tuple(f"{scope}/" for scope, _, last in parts if last in _COUNTERS)
+    scopes = tuple(f"{scope}/" for scope, _, ending in parts if ending in _COUNTERS)
     return [e for e in unused if e.startswith(scopes) and not e.endswith(_RATE)]
 
 

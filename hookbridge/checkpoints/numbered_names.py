@@ -25,12 +25,12 @@ def pairs_by_order(names: Iterable[str], entries: Iterable[str]) -> dict[str, st
       `{name: entry}` of the names that have as many entries of their kind as there are
       names of it.
     """
-    ours, theirs = _by_kind(names), _by_kind(entries)
+    names_by_kind, entries_by_kind = _by_kind(names), _by_kind(entries)
     return {
         name: entry
-        for kind, members in ours.items()
-        if len(theirs.get(kind, ())) == len(members)
-        for name, entry in zip(members, theirs[kind], strict=True)
+        for kind, members in names_by_kind.items()
+        if len(entries_by_kind.get(kind, ())) == len(members)
+        for name, entry in zip(members, entries_by_kind[kind], strict=True)
     }
 
 
@@ -44,7 +44,7 @@ def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(without_numbers(name), []).append(name)
-    return {kind: sorted(each, key=_numbers) for kind, each in kinds.items()}
+    return {kind: sorted(members, key=_numbers) for kind, members in kinds.items()}
 
 
 def _numbers(name: str) -> tuple[int, ...]:

@@ -125,10 +125,10 @@ def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
         )
     for name in names:
         if name not in known:
-            near = suggestion(str(name), known)
+            such = f"; expected names such as {', '.join(list(known)[:5])}"
+            nearest = suggestion(str(name), known) or such
             raise errors.InvalidArgumentError(
-                f"`names` has `{name}`, which is not a variable of the model"
-                f"{near or '; expected names such as ' + ', '.join(list(known)[:5])}."
+                f"`names` has `{name}`, which is not a variable of the model{nearest}."
             )
     return names.get
 

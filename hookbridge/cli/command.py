@@ -95,9 +95,9 @@ def _answer_without_command(
     if not words:
         listed = ", ".join(choices)
         return _complain(f"{before}no command given; expected one of: {listed}.")
-    near = nearest_names.suggestion(words[0], choices, limit=1)
+    nearest = nearest_names.suggestion(words[0], choices, limit=1)
     return _complain(
-        f"{before}unknown command {words[0]!r}{near}. See `hookbridge --help`."
+        f"{before}unknown command {words[0]!r}{nearest}. See `hookbridge --help`."
     )
 
 
@@ -150,7 +150,7 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
             "TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.",
             "",
             "commands:",
-            *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
+            *(f"  {name:<16} {module.SUMMARY}" for name, module in modules.items()),
             "",
             "`hookbridge COMMAND --help` lists the flags of a command. Commands that",
             "report results accept --format=json.",

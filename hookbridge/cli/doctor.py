@@ -39,9 +39,9 @@ def run(values: Values) -> int:
             f"Received {received}; expected files or folders, or `-m` and the name of "
             "a module."
         )
-    found = diagnosis.diagnose(values.paths, values.target, values.m)
+    diagnosed = diagnosis.diagnose(values.paths, values.target, values.m)
     if values.format == "json":
-        print(verdict.as_json(found))
+        print(verdict.as_json(diagnosed))
     else:
-        print(verdict.as_text(found, details=values.details))
-    return int(found.left > 0)
+        print(verdict.as_text(diagnosed, details=values.details))
+    return int(diagnosed.left > 0)

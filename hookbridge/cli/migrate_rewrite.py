@@ -52,8 +52,8 @@ def run(values: Values) -> int:
     """Rewrites the files under the paths; returns the exit code."""
     escape_unknown()
     if values.list_rules:
-        others = ("check", "write", "to", "diff", "only", "skip")
-        values.refuse(others, "--list_rules", "it only prints the list")
+        unusable_flags = ("check", "write", "to", "diff", "only", "skip")
+        values.refuse(unusable_flags, "--list_rules", "it only prints the list")
         print(_rules())
         return 0
     _check_flags(values)

@@ -122,18 +122,18 @@ class Parser(argparse.ArgumentParser):
     def values(self, words: Sequence[str]) -> Values:
         """Parses the command's words."""
         values = vars(self.parse_args(list(self._spelled(words))))
-        rest = list(words[len(words) - len(values.get("rest", ())) :])
-        rest = rest[rest[:1] == ["--"] :]
+        trailing = list(words[len(words) - len(values.get("rest", ())) :])
+        trailing = trailing[trailing[:1] == ["--"] :]
         return Values(
-            **{**self._defaults_of, **values, "rest": rest},
+            **{**self._defaults_of, **values, "rest": trailing},
             given=frozenset(values),
             words=list(words),
         )
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse for a wrong value, and for an unknown flag or argument."""
-        near = self._nearest_flag(message)
-        meant = f"; did you mean `{near}`" if near else ""
+        nearest = self._nearest_flag(message)
+        meant = f"; did you mean `{nearest}`" if nearest else ""
         raise errors.InvalidArgumentError(
             f"{message.removeprefix('argument ')}{meant}; see `{self.prog} --help`."
         )
@@ -144,15 +144,15 @@ class Parser(argparse.ArgumentParser):
         if unknown is None:
             return ""
         name = unknown[1].replace("-", "_")
-        near = difflib.get_close_matches(name, self.flags, n=1)
-        return f"--{near[0]}" if near else ""
+        matches = difflib.get_close_matches(name, self.flags, n=1)
+        return f"--{matches[0]}" if matches else ""
 
     def _spelled(self, words: Sequence[str]) -> Iterator[str]:
         """The words, with each flag as it was defined."""
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             name, equals, value = word.partition("=")
             if word == "--":
-                yield from words[place:]
+                yield from words[index:]
                 return
             if name.startswith("--"):
                 name = f"--{name[2:].replace('-', '_')}"

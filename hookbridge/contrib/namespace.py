@@ -47,8 +47,10 @@ class Contrib(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         """The names that live: what a program finds that goes through the module."""
-        own = () if self._contrib_real is None else dir(self._contrib_real)
-        return sorted({*contrib_names.listed(self._contrib_path), *own, *self.__dict__})
+        real_names = () if self._contrib_real is None else dir(self._contrib_real)
+        return sorted(
+            {*contrib_names.listed(self._contrib_path), *real_names, *self.__dict__}
+        )
 
 
 @functools.cache
@@ -94,8 +96,9 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
     The files of an area exist no more: a name of any file is looked for in an area
     that is called like the file, then in the whole area.
     """
-    near = f"{area}.{last}"
-    value = find(f"{near}.{name}") if contrib_names.areas_above(near) else None
+    area_of_file = f"{area}.{last}"
+    is_area = contrib_names.areas_above(area_of_file)
+    value = find(f"{area_of_file}.{name}") if is_area else None
     if value is not None and not isinstance(value, Contrib):
         return value
     value = find(f"{area}.{name}")

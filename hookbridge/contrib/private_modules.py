@@ -117,36 +117,36 @@ def _find_in_tensorflow(dotted: str) -> Any:
         return stand_in
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
-    own = _others(dotted)
+    own_names = _others(dotted)
     if dotted in LAYERS:
-        return View(dotted, (v1.layers, real), own)
+        return View(dotted, (v1.layers, real), own_names)
     public = [
         operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
     ]
     if dotted == f"{PYTHON}.util.tf_export":
-        own["estimator_export"] = _estimator_export
-    return _Private(dotted, (real, *public, v1), own)
+        own_names["estimator_export"] = _estimator_export
+    return _Private(dotted, (real, *public, v1), own_names)
 
 
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
     """The names of a module that are something else than in TensorFlow 1."""
     tf = importlib.import_module("tensorflow")
-    found: dict[str, Callable[[], Any]] = {}
-    for name, living in OTHERS.items():
-        module, _, last = name.rpartition(".")
+    makers: dict[str, Callable[[], Any]] = {}
+    for name, replacement in OTHERS.items():
+        module, _, attribute = name.rpartition(".")
         if module == dotted:
-            place = living.removeprefix("tf.")
-            if not place.startswith("compat."):
-                place = f"compat.v1.{place}"
-            found[last] = functools.partial(operator.attrgetter(place), tf)
-    return found
+            path = replacement.removeprefix("tf.")
+            if not path.startswith("compat."):
+                path = f"compat.v1.{path}"
+            makers[attribute] = functools.partial(operator.attrgetter(path), tf)
+    return makers
 
 
 def _in_its_place(dotted: str) -> Any:
     """What stands for a private module that is no more; None if nothing does."""
     if f"{dotted}.".startswith(f"{ESTIMATOR}."):
-        place = dotted.replace("tensorflow", "tensorflow_estimator", 1)
-        return importlib.import_module(place)
+        in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
+        return importlib.import_module(in_estimator)
     if dotted in MOVED:
         return _find_in_tensorflow(MOVED[dotted])
     if inside := [name for name in MOVED if name.rpartition(".")[0] == dotted]:

@@ -185,10 +185,12 @@ def _with_hooks(model_fn: Any, guests_of_model: _GuestsOfModel) -> Any:
         if mode == "train":
             hooks = (*spec.training_hooks, *guests_of_model.training_hooks(model))
             return spec._replace(training_hooks=hooks)
-        other = guests_of_model.other_hooks(model)
+        hooks_of_mode = guests_of_model.other_hooks(model)
         if mode == "eval":
-            return spec._replace(evaluation_hooks=(*spec.evaluation_hooks, *other))
-        return spec._replace(prediction_hooks=(*spec.prediction_hooks, *other))
+            return spec._replace(
+                evaluation_hooks=(*spec.evaluation_hooks, *hooks_of_mode)
+            )
+        return spec._replace(prediction_hooks=(*spec.prediction_hooks, *hooks_of_mode))
 
     return keras_model_fn
 

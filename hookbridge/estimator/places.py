@@ -44,10 +44,10 @@ def install() -> None:
     namespaces = revive.namespaces()
     if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
         return
-    for place, version in PLACES.items():
+    for parent, version in PLACES.items():
         namespace = getattr(namespaces, version)
-        _parent(place).estimator = namespace
-        _register(f"{place}.estimator", namespace)
+        _parent(parent).estimator = namespace
+        _register(f"{parent}.estimator", namespace)
     for name in OF_TPU:
         module = importlib.import_module(
             f"tensorflow_estimator.python.estimator.tpu.{name}"

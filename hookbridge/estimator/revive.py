@@ -66,9 +66,9 @@ def namespaces() -> Namespaces:
     import tensorflow as tf
 
     if compat.tf_version() <= LAST_WITH_ESTIMATOR:
-        own = Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
+        of_tensorflow = Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
         feeding_threads.end_before_the_process()
-        return own
+        return of_tensorflow
     _check_not_imported()
     _check_installed()
     needs.check()

@@ -48,9 +48,9 @@ def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
     replaced: dict[str, Callable[[], Any]] = {}
     deeper: dict[str, dict[str, str]] = {}
     for name, where in names.items():
-        head, _, rest = name.partition(".")
-        if rest:
-            deeper.setdefault(head, {})[rest] = where
+        head, _, inside = name.partition(".")
+        if inside:
+            deeper.setdefault(head, {})[inside] = where
         else:
             replaced[name] = functools.partial(_resolve_keras, where)
     for head, below in deeper.items():
@@ -85,8 +85,8 @@ def view_import(
         for attribute in fromlist
         if f"{name}.{attribute}" in stand_ins.STAND_INS
     }
-    rest = tuple(attribute for attribute in fromlist if attribute not in here)
-    real = _real_import(name, globals, locals, rest)
+    real_names = tuple(attribute for attribute in fromlist if attribute not in here)
+    real = _real_import(name, globals, locals, real_names)
     if name == "tensorflow":
         return tensorflow_view()
     return Facade(real, here) if here else real

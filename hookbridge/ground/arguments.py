@@ -187,15 +187,15 @@ def not_writable(directory: str) -> tuple[str, str] | None:
     """
     if "://" in directory:
         return None
-    place = os.path.abspath(directory)
-    while not os.path.lexists(place):
-        place = os.path.dirname(place)
+    existing = os.path.abspath(directory)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
     try:
         # Permission bits would not show a read-only file system.
-        with tempfile.TemporaryFile(dir=place):
+        with tempfile.TemporaryFile(dir=existing):
             return None
     except OSError as e:
-        return place, (e.strerror or str(e)).lower()
+        return existing, (e.strerror or str(e)).lower()
 
 
 def writable(directory: str | os.PathLike[str], *, name: str) -> str:

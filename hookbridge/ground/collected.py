@@ -42,8 +42,8 @@ def variable_behind(tensor: Any) -> Any:
         return None
     every = (graph.get_collection(key) for key in graph.get_all_collection_keys())
     entries = (entry for entries in every for entry in entries)
-    own = (entry for entry in _leaves(entries) if isinstance(entry, tf.Variable))
-    return next((variable for variable in own if handle_op(variable) is op), None)
+    candidates = (entry for entry in _leaves(entries) if isinstance(entry, tf.Variable))
+    return next((v for v in candidates if handle_op(v) is op), None)
 
 
 def value_of(tensor: Any) -> Any:
@@ -60,9 +60,9 @@ def value_of(tensor: Any) -> Any:
 def variables(graph: Graph, *keys: str) -> list[Any]:
     """The variables in collections, in order, each once; partitioned ones in parts."""
     entries = (entry for key in keys for entry in graph.get_collection(key))
-    each = (_as_variable(leaf) for leaf in _leaves(entries))
+    leaves = (_as_variable(leaf) for leaf in _leaves(entries))
     # `==` on variables builds an op.
-    return list({id(v): v for v in each if v is not None}.values())
+    return list({id(v): v for v in leaves if v is not None}.values())
 
 
 def operations(graph: Graph, key: str) -> list[Any]:
@@ -73,7 +73,7 @@ def operations(graph: Graph, key: str) -> list[Any]:
 
 def tensors(graph: Graph, key: str) -> list[Any]:
     """The tensors of a collection, such as `LOSSES`, as often as it has them."""
-    return [each for each in _elements(graph, key) if isinstance(each, tf.Tensor)]
+    return [t for t in _elements(graph, key) if isinstance(t, tf.Tensor)]
 
 
 def savers(graph: Graph) -> list[Any]:
@@ -103,15 +103,15 @@ def global_step(graph: Graph) -> Any:
       errors.InvalidArgumentError: a program has put a tensor there that is computed.
     """
     listed = graph.get_collection(_KEYS.GLOBAL_STEP)
-    found = variables(graph, _KEYS.GLOBAL_STEP)
+    counters = variables(graph, _KEYS.GLOBAL_STEP)
     if not listed:
         with contextlib.suppress(KeyError, ValueError):
             named = graph.as_graph_element("global_step:0", allow_operation=False)
-            found = [v for v in [variable_behind(named)] if v is not None]
-    elif not found:
+            counters = [v for v in [variable_behind(named)] if v is not None]
+    elif not counters:
         _refuse_computed(tensors(graph, _KEYS.GLOBAL_STEP))
     # With several of them TensorFlow finds none, too.
-    return found[0] if len(found) == 1 and _counts(found[0]) else None
+    return counters[0] if len(counters) == 1 and _counts(counters[0]) else None
 
 
 def _counts(variable: Any) -> bool:

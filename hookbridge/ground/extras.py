@@ -77,9 +77,9 @@ def absent(modules: Sequence[str]) -> str:
             distribution, extra = MODULES[module]
             names.append(distribution)
             commands.append(install(extra))
-    verb, what = ("are", "them") if len(names) > 1 else ("is", "it")
+    verb, pronoun = ("are", "them") if len(names) > 1 else ("is", "it")
     return (
-        f"{' and '.join(names)}, which {verb} not installed. Install {what} with "
+        f"{' and '.join(names)}, which {verb} not installed. Install {pronoun} with "
         f"{' and '.join(dict.fromkeys(commands))}."
     )
 

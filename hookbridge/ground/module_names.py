@@ -130,8 +130,8 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
         is_inner = is_inner or isinstance(node, _COMPREHENSIONS)
         below = ast.iter_child_nodes(node)
         # The name of an error is lost at the end of its handler.
-        other = (ast.stmt, ast.ExceptHandler)
-        waiting += [(one, is_inner) for one in below if not isinstance(one, other)]
+        bodies = (ast.stmt, ast.ExceptHandler)
+        waiting += [(n, is_inner) for n in below if not isinstance(n, bodies)]
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -152,11 +152,11 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def _certain(body: Sequence[ast.stmt]) -> set[str]:
     """The names that a block binds, whichever way it takes."""
-    found: set[str] = set()
+    bound: set[str] = set()
     for statement in body:
-        found |= _always_bound(statement)
-        found -= {name for one in _statements([statement]) for name in _deleted(one)}
-    return found
+        bound |= _always_bound(statement)
+        bound -= {n for inner in _statements([statement]) for n in _deleted(inner)}
+    return bound
 
 
 def _deleted(statement: ast.stmt) -> Iterator[str]:
@@ -169,16 +169,16 @@ def _always_bound(statement: ast.stmt) -> set[str]:
     """The names that one statement binds for certain, those of its blocks too."""
     if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
         return set()  # it may have no round
-    own = set(bound_by_statement(statement))
+    bound = set(bound_by_statement(statement))
     if isinstance(statement, ast.If):
-        return own | _of_every_way(statement.body, statement.orelse)
+        return bound | _of_every_way(statement.body, statement.orelse)
     if isinstance(statement, ast.With | ast.AsyncWith):
-        return own | _certain(statement.body)
+        return bound | _certain(statement.body)
     if isinstance(statement, ast.Try):
         handlers = [handler.body for handler in statement.handlers]
         tried = [*statement.body, *statement.orelse]
         return _of_every_way(tried, *handlers) | _certain(statement.finalbody)
-    return set() if isinstance(statement, ast.Match) else own
+    return set() if isinstance(statement, ast.Match) else bound
 
 
 def _of_every_way(*ways: Sequence[ast.stmt]) -> set[str]:
@@ -223,9 +223,9 @@ def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
 
 def _targets(statement: ast.stmt) -> set[str]:
     """The names that a statement assigns, or changes by a method: `__all__.append`."""
-    found = set(bound_by_statement(statement))
+    names = set(bound_by_statement(statement))
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            found.add(function.value.id)
-    return found
+            names.add(function.value.id)
+    return names

@@ -15,15 +15,15 @@ def alike(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
     for `b/Relu:0`.
     """
     names = sorted(set(choices))
-    near = difflib.get_close_matches(name, names, n=limit, cutoff=_ALIKE)
+    matches = difflib.get_close_matches(name, names, n=limit, cutoff=_ALIKE)
     same = [k for k in names if _last_part(k) == _last_part(name)]
-    return list(dict.fromkeys([*near, *same]))[:limit]
+    return list(dict.fromkeys([*matches, *same]))[:limit]
 
 
 def suggestion(name: str, choices: Iterable[str], limit: int = 5) -> str:
     """The end of a sentence that names what is alike; empty if nothing is."""
-    near = ", ".join(f"`{each}`" for each in alike(name, choices, limit))
-    return f"; the nearest: {near}" if near else ""
+    quoted = ", ".join(f"`{similar}`" for similar in alike(name, choices, limit))
+    return f"; the nearest: {quoted}" if quoted else ""
 
 
 def nearest(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:

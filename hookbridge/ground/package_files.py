@@ -15,10 +15,10 @@ def packaged(package: str, *names: str) -> Any:
       package: the package's name.
       *names: the parts of the path below it.
     """
-    place: Any = resources.files(package)
+    entry: Any = resources.files(package)
     for name in names:
-        place = place / name
-    return place
+        entry = entry / name
+    return entry
 
 
 def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
@@ -26,9 +26,9 @@ def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
 
     A checkout has it elsewhere, at `in_checkout`.
     """
-    place = packaged(package, name)
-    is_there = place.is_file() or place.is_dir()
-    return place if is_there else Path(__file__).parents[2] / in_checkout
+    entry = packaged(package, name)
+    is_there = entry.is_file() or entry.is_dir()
+    return entry if is_there else Path(__file__).parents[2] / in_checkout
 
 
 def files_below(folder: Any, suffix: str) -> Iterator[str]:

@@ -87,8 +87,8 @@ class Explanation(NamedTuple):
     guests: tuple[GuestReport, ...]
 
     def __str__(self) -> str:
-        refused = [each for each in self.guests if each.verdict == "refused"]
-        carried = [each for each in self.guests if each.verdict != "refused"]
+        refused = [guest for guest in self.guests if guest.verdict == "refused"]
+        carried = [guest for guest in self.guests if guest.verdict != "refused"]
         if not self.guests:
             return f"{HOSTS[self.host]}: no guests"
         verdict = f"{len(refused)} of {len(self.guests)} guests refused"
@@ -163,7 +163,7 @@ def explain(items: object, host: Host = "session") -> Explanation:
 
 def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
     """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
-    callbacks = [each.item for each in guests if each.kind == "callback"]
+    callbacks = [g.item for g in guests if g.kind == "callback"]
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
     runs_on = _where_it_runs(guest, role, host)
@@ -179,8 +179,10 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
     is_wrapped = is_late or (is_native and guest.is_foreign)
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     cost = _cost(kind, host, [row.event for row in rows])
-    lost = _lost_at_restart(guest)
-    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost)
+    lost_state = _lost_at_restart(guest)
+    return GuestReport(
+        name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost_state
+    )
 
 
 def _lost_at_restart(guest: Guest) -> str:
@@ -204,8 +206,8 @@ def _events(
 ) -> list[EventReport]:
     """The events that a guest overrides, and when each of them comes."""
     rows = []
-    beside = callbacks if guest.kind == "callback" else []
-    for event in lifecycle.overridden(guest.item, guest.kind, beside):
+    in_list = callbacks if guest.kind == "callback" else []
+    for event in lifecycle.overridden(guest.item, guest.kind, in_list):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
         if is_late and event in _LATE:

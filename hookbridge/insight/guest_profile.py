@@ -66,14 +66,14 @@ class Profile:
         self._cover_runs()
         for item in kinds.flatten(guests):
             guest = record_of(item)
-            if not any(guest.item is each.item for each in self._guests):
+            if not any(guest.item is known.item for known in self._guests):
                 self._add(guest)
             if isinstance(item, Wrapper):
                 self.wrapped(item)
 
     def _add(self, guest: Guest) -> None:
         self._guests.append(guest)
-        number = [each.name for each in self._guests].count(guest.name)
+        number = [known.name for known in self._guests].count(guest.name)
         row = guest.name if number == 1 else f"{guest.name} {number}"
         self._cover(guest.item, row, lifecycle.overridden(guest.item, guest.kind))
         watchers.watch(guest.item, self)
@@ -94,7 +94,7 @@ class Profile:
 
     def _note_followed(self, other: Any) -> bool:
         """Whether an object is already followed; adds it if not."""
-        is_followed = any(other is each for each in self._followed)
+        is_followed = any(other is followed for followed in self._followed)
         if not is_followed:
             self._followed.append(other)
         return is_followed

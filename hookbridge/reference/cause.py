@@ -55,8 +55,8 @@ def ranked(causes: Iterable[Cause]) -> list[Cause]:
         return (-round(part * 200) / 200, cause.parameters, -part)
 
     # Of each kind the one that explains most, and every fact.
-    kept = [c for c in enough if c.explains is None or c is best[c.name]]
-    return sorted(kept, key=order)
+    best_of_kind = [c for c in enough if c.explains is None or c is best[c.name]]
+    return sorted(best_of_kind, key=order)
 
 
 def explained(difference: Any, residual: Any) -> float:
@@ -75,4 +75,4 @@ def is_near(number: float, other: float, part: float = 1e-3) -> bool:
 
 def flat(arrays: Iterable[Any]) -> Any:
     """Arrays as one vector."""
-    return np.concatenate([np.zeros(0), *(np.ravel(each) for each in arrays)])
+    return np.concatenate([np.zeros(0), *(np.ravel(array) for array in arrays)])

@@ -97,13 +97,13 @@ def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
     rules = rules_of(pairing, first.step)
     if rules is None:
         return DifferenceCauses(unknown)
-    found = ranked([*update_causes(rules), *unknown])
+    causes = ranked([*update_causes(rules), *unknown])
     epsilon = epsilon_of(rules)
     if epsilon is not None:
-        found = ranked([*found, epsilon.cause])
-        if found[0] != epsilon.cause:
+        causes = ranked([*causes, epsilon.cause])
+        if causes[0] != epsilon.cause:
             epsilon = None
-    return DifferenceCauses(found, epsilon)
+    return DifferenceCauses(causes, epsilon)
 
 
 def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
@@ -145,22 +145,22 @@ def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     kinds = [_kind_of(value) for value in _compared(pairing, first)]
     if kinds[0] == kinds[1]:
         return
-    what = f"numbers of `{first.name}` that are"
+    subject = f"numbers of `{first.name}` that are"
     if first.layer == "forward":
-        what = "a loss that is"
-    text = f"{what} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
+        subject = "a loss that is"
+    text = f"{subject} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
     yield Cause("not finite", text)
 
 
 def _compared(pairing: Pairing, first: Measure) -> list[Any]:
     """The two values of a difference; `()` for one that is not recorded."""
-    found: list[Any] = []
-    for place, recording in enumerate((pairing.reference, pairing.port)):
+    values: list[Any] = []
+    for index, recording in enumerate((pairing.reference, pairing.port)):
         step = recording.steps[first.step - 1]
         parts = pairing.batch if first.layer == "data" else pairing.variables
-        name = parts.pairs.get(first.name, first.name) if place else first.name
-        found.append(_values(recording, step, first.layer).get(name, ()))
-    return found
+        name = parts.pairs.get(first.name, first.name) if index else first.name
+        values.append(_values(recording, step, first.layer).get(name, ()))
+    return values
 
 
 def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str, Any]:

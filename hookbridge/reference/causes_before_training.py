@@ -16,9 +16,9 @@ from hookbridge.reference.rearrangements import rearrangements
 
 def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """What made two batches differ."""
-    mine = pairing.reference.steps[first.step - 1].arrays("batch")
-    other = pairing.port.steps[first.step - 1].arrays("batch")
-    a, b = mine[first.name], other[pairing.batch.pairs[first.name]]
+    reference_batch = pairing.reference.steps[first.step - 1].arrays("batch")
+    port_batch = pairing.port.steps[first.step - 1].arrays("batch")
+    a, b = reference_batch[first.name], port_batch[pairing.batch.pairs[first.name]]
     if a.shape != b.shape:
         text = f"another shape: {list(a.shape)} in the reference, {list(b.shape)} in "
         yield Cause("shape", f"{text}the port")

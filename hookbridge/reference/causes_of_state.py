@@ -52,25 +52,25 @@ def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
     before = pairing.reference.initial
     if number > 1:
         before = pairing.reference.steps[number - 2].arrays("variables")
-    for name, other in pairing.variables.pairs.items():
+    for name, partner in pairing.variables.pairs.items():
         is_state = pairing.reference.variables[name]["kind"] == "state"
-        if is_state and name in before and name in values[0] and other in values[1]:
-            found = (before[name], values[0][name], values[1][other])
-            if len({np.shape(each) for each in found}) == 1:
-                yield name, _Moved(*map(wide, found))
+        if is_state and name in before and name in values[0] and partner in values[1]:
+            course = (before[name], values[0][name], values[1][partner])
+            if len({np.shape(value) for value in course}) == 1:
+                yield name, _Moved(*map(wide, course))
 
 
 def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
     """Moving averages that the port leaves as they were."""
     still = [n for n, m in moved.items() if np.array_equal(m.port, m.before)]
     if still:
-        what = "no moving average moves" if len(still) == len(moved) else "unmoved: "
+        verdict = "no moving average moves" if len(still) == len(moved) else "unmoved: "
         names = "" if len(still) == len(moved) else ", ".join(still)
         part = _explained(moved, {name: moved[name].before for name in still})
         yield Cause(
             "moving averages",
-            f"{what}{names} in the port: they are not updated, or BatchNormalization "
-            "does not train",
+            f"{verdict}{names} in the port: they are not updated, or "
+            "BatchNormalization does not train",
             part,
         )
 
@@ -123,11 +123,11 @@ def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
     if not shares or min(shares) * max(shares) <= 0 or max(map(abs, shares)) > 1:
         return
     n = round(1 + 1 / shares[0] if shares[0] > 0 else -1 / shares[0])
-    who, other = ("port", "reference") if shares[0] > 0 else ("reference", "port")
+    who, peer = ("port", "reference") if shares[0] > 0 else ("reference", "port")
     yield Cause(
         "unbiased variance",
         f"the moving variance of the {who} is of a sample, n / (n - 1) with n = {n}; "
-        f"the {other} divides by n",
+        f"the {peer} divides by n",
         _explained(moved, predicted),
         2,
     )

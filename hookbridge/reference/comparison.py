@@ -64,19 +64,21 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = []
-        for each in self.layers:
-            what = counted(len({m.step for m in each.measures}), "step")
-            if each.first is not None:
-                what = described(each.first)
-            lines.append(f"{each.name:<16} {status(each):<20} {each.why_not or what}")
+        for layer in self.layers:
+            text = counted(len({m.step for m in layer.measures}), "step")
+            if layer.first is not None:
+                text = described(layer.first)
+            lines.append(
+                f"{layer.name:<16} {status(layer):<20} {layer.why_not or text}"
+            )
         if self.first is None:
             lines.append("Nothing that was compared differs.")
         else:
             lines.append(f"First difference: {self.layer}, {described(self.first)}")
-            lines += [f"  cause: {each}" for each in self.causes]
+            lines += [f"  cause: {cause}" for cause in self.causes]
             if not self.causes:
                 lines.append(f"  {_ADVICE.get(str(self.layer), _NO_CAUSE)}")
-        lines += [f"note: {each}" for each in self.notes]
+        lines += [f"note: {note}" for note in self.notes]
         for who, left in (
             ("reference", self.matching.unmatched),
             ("port", self.matching.unmatched_port),
@@ -95,13 +97,13 @@ class Comparison:
             "layer": self.layer,
             "first": first,
             "causes": [
-                {"name": each.name, "text": each.text, "explains": each.explains}
-                for each in self.causes
+                {"name": cause.name, "text": cause.text, "explains": cause.explains}
+                for cause in self.causes
             ],
             "notes": self.notes,
             "layers": [
-                {"name": each.name, "status": status(each), "why_not": each.why_not}
-                for each in self.layers
+                {"name": layer.name, "status": status(layer), "why_not": layer.why_not}
+                for layer in self.layers
             ],
             "unmatched": list(self.matching.unmatched),
             "unmatched_port": list(self.matching.unmatched_port),
@@ -147,21 +149,21 @@ def compare(
     if tolerance is not None:
         amount("tolerance", tolerance)
     pairing = Pairing(recorded, ported, chosen, tolerance)
-    found = _judged(pairing, pairing.measures())
+    judged = _judged(pairing, pairing.measures())
     notes = list(pairing.notes())
-    epsilon = found.epsilon
-    if epsilon is not None and epsilon.is_of_framework and found.first is not None:
+    epsilon = judged.epsilon
+    if epsilon is not None and epsilon.is_of_framework and judged.first is not None:
         # What follows from another epsilon is not another difference.
-        found = _beyond_epsilon(pairing, found.first, epsilon)
+        judged = _beyond_epsilon(pairing, judged.first, epsilon)
         notes.append(f"the same except where Adam adds epsilon: {epsilon.cause}")
     return Comparison(
         recorded,
         ported,
-        found.layers,
-        found.first,
-        found.layer,
+        judged.layers,
+        judged.first,
+        judged.layer,
         pairing.variables,
-        found.causes,
+        judged.causes,
         notes,
     )
 
@@ -179,8 +181,8 @@ class _Judged(NamedTuple):
 def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
     """The layers with their measures, the first difference and its causes."""
     layers = [
-        Layer(name, found, "" if found else pairing.why_not(name))
-        for name, found in measures.items()
+        Layer(name, measured, "" if measured else pairing.why_not(name))
+        for name, measured in measures.items()
     ]
     places = list(LAYERS)
     firsts = [layer.first for layer in layers if layer.first]

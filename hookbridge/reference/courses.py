@@ -45,16 +45,16 @@ def updates_of(pairing: Pairing, until: int) -> Updates | None:
     Where the port has no gradients, those of the reference serve as long as nothing
     differs: up to step `until`.
     """
-    own = bool(pairing.port.steps[0].arrays("gradients"))
+    has_gradients = bool(pairing.port.steps[0].arrays("gradients"))
     names = [name for name in _moving(pairing) if name not in pairing.noisy]
-    steps = _whole_steps(pairing, names, own)
-    if not own:
+    steps = _whole_steps(pairing, names, has_gradients)
+    if not has_gradients:
         steps = min(steps, until)
     if not names or not steps:
         return None
     chosen = {name: _elements(pairing.reference.initial[name]) for name in names}
     reference = _course(pairing, names, chosen, steps, of_port=False, own=True)
-    port = _course(pairing, names, chosen, steps, of_port=True, own=own)
+    port = _course(pairing, names, chosen, steps, of_port=True, own=has_gradients)
     sizes = np.stack(
         [
             np.sqrt((reference.moves[:, reference.owner == n] ** 2).mean(1))
@@ -71,7 +71,7 @@ def updates_of(pairing: Pairing, until: int) -> Updates | None:
         _clear(pairing, names, chosen),
         sizes,
         steps,
-        own,
+        has_gradients,
         float(reference.rates[-1]) if rate is None else rate,
     )
 
@@ -82,11 +82,11 @@ def _moving(pairing: Pairing) -> list[str]:
     port = pairing.port.steps[0].arrays("gradients")
     return [
         name
-        for name, other in pairing.variables.pairs.items()
+        for name, partner in pairing.variables.pairs.items()
         if pairing.reference.variables[name]["kind"] == "weight"
         and name in reference
-        and (not port or other in port)
-        and pairing.reference.initial[name].shape == pairing.port.initial[other].shape
+        and (not port or partner in port)
+        and pairing.reference.initial[name].shape == pairing.port.initial[partner].shape
     ]
 
 
@@ -94,11 +94,11 @@ def _whole_steps(pairing: Pairing, names: list[str], own: bool) -> int:
     """How many steps from the first on have whole variables and gradients in both."""
     count = 0
     for steps in pairing.steps:
-        for place, step in enumerate(steps):
-            keys = [pairing.variables.pairs[n] if place else n for n in names]
-            held = step.held
-            parts = ["variables"] + (["gradients"] if own or not place else [])
-            if not all(f"{part}/{key}" in held for part in parts for key in keys):
+        for index, step in enumerate(steps):
+            keys = [pairing.variables.pairs[n] if index else n for n in names]
+            arrays = step.held
+            parts = ["variables"] + (["gradients"] if own or not index else [])
+            if not all(f"{part}/{key}" in arrays for part in parts for key in keys):
                 return count
         count += 1
     return count
@@ -129,14 +129,14 @@ def _course(
     for number in range(count):
         step = recording.steps[number]
         source = step if own else pairing.reference.steps[number]
-        found = source.arrays("gradients")
-        parts = {n: found[keys[n] if own else n] for n in names}
+        arrays = source.arrays("gradients")
+        parts = {n: arrays[keys[n] if own else n] for n in names}
         gradients.append(_vector(parts, chosen))
         norms.append([norm(value) for value in parts.values()])
         places.append(step.arrays("variables"))
         rates.append(_rate(step, pairing.reference.steps[number]))
     weights = np.stack(
-        [_vector({n: each[keys[n]] for n in names}, chosen) for each in places]
+        [_vector({n: values[keys[n]] for n in names}, chosen) for values in places]
     )
     owner = np.concatenate(
         [np.full(len(chosen[name]), n) for n, name in enumerate(names)]

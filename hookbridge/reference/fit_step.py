@@ -88,10 +88,10 @@ class FitStep:
         """What `recording.json` says of the model."""
         optimizer = getattr(_model(), "optimizer", None)
         with self._outside():
-            found = [] if optimizer is None else [_optimizer(optimizer)]
+            described = [] if optimizer is None else [_optimizer(optimizer)]
             # With a seed for the operation, nothing is drawn.
             seed = v1.random.get_seed(0)[0]
-        return {"host": "fit", "seeds": {"graph": seed}, "optimizer": found}
+        return {"host": "fit", "seeds": {"graph": seed}, "optimizer": described}
 
     def _outside(self) -> contextlib.AbstractContextManager[Any]:
         """The mode of the loop: in an eager one, hooks have a graph nevertheless."""

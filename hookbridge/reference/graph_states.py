@@ -38,9 +38,11 @@ def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
 
 def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
     """Whether ops write a variable, and none of them what a gradient has computed."""
-    own = collected.handle_op(variable)
+    handle = collected.handle_op(variable)
     writers = [
-        op for op in _users(own) if op in ops and step_movers.writes_to(graph, op, own)
+        op
+        for op in _users(handle)
+        if op in ops and step_movers.writes_to(graph, op, handle)
     ]
     of_gradients = any(is_of_gradients(op) for op in _sources(writers))
     return bool(writers) and not of_gradients

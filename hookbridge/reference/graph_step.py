@@ -93,8 +93,8 @@ class GraphStep:
             return None
         fed = frozenset(
             tensor.name
-            for each in run_context.original_args.feed_dict or ()
-            for part in graph_ops.parts(each)
+            for fed_key in run_context.original_args.feed_dict or ()
+            for part in graph_ops.parts(fed_key)
             for tensor in [self._graph.as_graph_element(part)]
             if not tensor.op.type.startswith("Placeholder")
         )
@@ -186,8 +186,8 @@ class GraphStep:
         for tensor in tensors:
             is_value = tensor.dtype.base_dtype not in (tf.resource, tf.variant)
             if is_value and self._graph.is_fetchable(tensor):
-                own = tensor.name.removesuffix(":0")
-                yield self._names.get(tensor.name, own), tensor
+                name = tensor.name.removesuffix(":0")
+                yield self._names.get(tensor.name, name), tensor
 
     def _loss_of(self, ops: Any) -> Any:
         """The number whose gradients a step computes; else what the graph calls so."""
@@ -234,7 +234,7 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
 
     `tf.gradients` begins with ones, and names what it makes of them by the loss.
     """
-    found = set()
+    sources = set()
     for op in ops:
         if op.name.rpartition("/")[2].startswith("grad_ys_"):
             scope = op.name.rpartition("/")[0]
@@ -242,8 +242,8 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
                 name = user.name.removeprefix(f"{scope}/").partition("_grad/")[0]
                 with contextlib.suppress(KeyError, ValueError):
                     source = graph.get_operation_by_name(name)
-                    found |= {tensor.ref() for tensor in _numbers(source, user)}
-    losses = [ref.deref() for ref in found]
+                    sources |= {tensor.ref() for tensor in _numbers(source, user)}
+    losses = [ref.deref() for ref in sources]
     return losses[0] if len(losses) == 1 else None
 
 
@@ -269,10 +269,10 @@ def _is_computed(tensor: Any, ops: Any) -> bool:
 
 def _optimizer(rate: Any) -> dict[str, Any]:
     """The class and the constant hyperparameters of an optimizer."""
-    found = graph_optimizers.optimizer_of(rate)
+    described = graph_optimizers.optimizer_of(rate)
     numbers = {
         name: float(value.default)
-        for name, value in found.hyperparameters.items()
+        for name, value in described.hyperparameters.items()
         if value.default is not None
     }
-    return {"class": found.class_name, **numbers}
+    return {"class": described.class_name, **numbers}

@@ -63,12 +63,12 @@ class GraphCopy:
         self.reads: dict[str, str] = dict(_reads(self.ops, weights))
         self.weights: dict[str, Any] = dict(weights)
         definition = graph.as_graph_def()
-        kept = {op.name for op in self.ops}
+        names = {op.name for op in self.ops}
         self.definition: Any = tf.compat.v1.GraphDef()
         self.definition.versions.CopyFrom(definition.versions)
         self.definition.library.CopyFrom(definition.library)
         for node in definition.node:
-            if node.name in kept:
+            if node.name in names:
                 self._copy(node, fed)
 
     def _copy(self, node: Any, fed: set[str]) -> None:
@@ -168,13 +168,13 @@ def _tried(
 ) -> Iterator[dict[str, Any]]:
     """What a variation gives, if that is something else than without it."""
     try:
-        found = opened.run(variation)
+        result = opened.run(variation)
     except tf.errors.OpError as e:
         # Another padding may give another shape: no port can have this mistake.
         logging.debug("No variation %r: %s", variation.text, e)
         return
-    if math.isfinite(found["loss"]) and found != plain:
-        yield {"name": variation.name, "text": variation.text, **found}
+    if math.isfinite(result["loss"]) and result != plain:
+        yield {"name": variation.name, "text": variation.text, **result}
 
 
 def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:

@@ -52,9 +52,9 @@ class Layer:
     @property
     def first(self) -> Measure | None:
         """Of the first step with a difference, the one that is farthest off."""
-        found = [m for m in self.measures if m.differs]
-        steps = [m for m in found if m.step == found[0].step]
-        return max(steps, key=lambda m: m.difference / m.tolerance) if found else None
+        differing = [m for m in self.measures if m.differs]
+        steps = [m for m in differing if m.step == differing[0].step]
+        return max(steps, key=lambda m: m.difference / m.tolerance, default=None)
 
 
 def status(layer: Layer) -> str:

@@ -48,7 +48,7 @@ def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
 
 def _slopes(copy: Any) -> Iterator[Variation]:
     """Another slope of leaky ReLU, as an op or as a maximum."""
-    own = {op.get_attr("alpha") for op in copy.ops if op.type in _LEAKY}
+    slopes = {op.get_attr("alpha") for op in copy.ops if op.type in _LEAKY}
     constants = {
         tensor.op
         for op in copy.ops
@@ -58,16 +58,21 @@ def _slopes(copy: Any) -> Iterator[Variation]:
         if tensor.op.type == "Const" and tensor.shape.rank == 0
     }
     yield from _numbers(
-        ("slope", "the slope of leaky ReLU"), _LEAKY, "alpha", own, constants, _SLOPES
+        ("slope", "the slope of leaky ReLU"),
+        _LEAKY,
+        "alpha",
+        slopes,
+        constants,
+        _SLOPES,
     )
 
 
 def _epsilons(copy: Any) -> Iterator[Variation]:
     """Another epsilon of a normalization, as an op or as its parts."""
-    own = {op.get_attr("epsilon") for op in copy.ops if op.type in _FUSED}
+    epsilons = {op.get_attr("epsilon") for op in copy.ops if op.type in _FUSED}
     constants = {op for op in copy.ops if _is_epsilon(op)}
     words = ("epsilon of a normalization", "the epsilon of a normalization")
-    yield from _numbers(words, _FUSED, "epsilon", own, constants, _EPSILONS)
+    yield from _numbers(words, _FUSED, "epsilon", epsilons, constants, _EPSILONS)
 
 
 def _numbers(
@@ -79,10 +84,10 @@ def _numbers(
     choices: tuple[float, ...],
 ) -> Iterator[Variation]:
     """Other numbers for an attribute of ops, or for constants."""
-    own = attributes | {_constant(op) for op in constants}
+    present = attributes | {_constant(op) for op in constants}
     for number in choices:
-        if own and not any(np.isclose(number, each, rtol=1e-3) for each in own):
-            listed = ", ".join(f"{each:.3g}" for each in sorted(own))
+        if present and not np.isclose(number, list(present), rtol=1e-3).any():
+            listed = ", ".join(f"{value:.3g}" for value in sorted(present))
             yield Variation(
                 words[0],
                 f"{words[1]}: {number:g} in the port, {listed} in the reference",
@@ -116,11 +121,11 @@ def _paddings(copy: Any) -> Iterator[Variation]:
         choices.append((transposes, "the transposed convolutions of stride 2"))
     if 1 < len(groups) <= 8:
         choices += [(set(v), f"`{k}`") for k, v in groups.items()]
-    for names, what in choices:
+    for names, which in choices:
         if names:
             text = (
-                f"padding: {what} of the port pads by as much on all sides, as PyTorch "
-                "does; SAME pads more at the end"
+                f"padding: {which} of the port pads by as much on all sides, as "
+                "PyTorch does; SAME pads more at the end"
             )
             yield Variation("padding", text, _symmetric(frozenset(names), copy))
 
@@ -170,9 +175,9 @@ def _moving_averages(copy: Any) -> Iterator[Variation]:
     """BatchNormalization that takes its moving averages in place of the batch's."""
     by_shape: dict[str, dict[str, str]] = {}
     for name in copy.weights:
-        scope, _, last = name.rpartition("/")
+        scope, _, leaf = name.rpartition("/")
         for kind in ("mean", "variance"):
-            if last in (f"moving_{kind}", f"moving_{kind[:3]}"):
+            if leaf in (f"moving_{kind}", f"moving_{kind[:3]}"):
                 by_shape.setdefault(scope, {})[kind] = name
     moments = [op for op in copy.ops if op.name.endswith("moments/SquaredDifference")]
     pairs = [p for p in by_shape.values() if len(p) == 2]
@@ -193,13 +198,13 @@ def _moving_averages(copy: Any) -> Iterator[Variation]:
 def _moment_outputs(copy: Any, moments: list[Any]) -> list[dict[str, str]]:
     """The ops that give the mean and the variance of each `tf.nn.moments`."""
     names = {op.name for op in copy.ops}
-    found = []
+    outputs = []
     for op in moments:
         scope = op.name.removesuffix("/SquaredDifference")
         mean, variance = f"{scope}/Squeeze", f"{scope}/Squeeze_1"
         if {mean, variance} <= names:
-            found.append({"mean": mean, "variance": variance})
-    return found
+            outputs.append({"mean": mean, "variance": variance})
+    return outputs
 
 
 def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:

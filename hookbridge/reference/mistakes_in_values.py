@@ -25,13 +25,13 @@ def value_variations(copy: Any) -> Iterator[Variation]:
 
 def _flattened(copy: Any) -> Iterator[Variation]:
     """Pictures that are flattened with channels first, all of them or each."""
-    each = list(_each_flattened(copy))
-    weights = {name: value for v in each for name, value in v.weights.items()}
+    variations = list(_each_flattened(copy))
+    weights = {name: value for v in variations for name, value in v.weights.items()}
     if len(weights) > 1:
         names = "`, `".join(weights)
         text = f"flattened with channels first: the rows of `{names}`"
         yield Variation("flatten", text, weights=weights)
-    yield from each
+    yield from variations
 
 
 def _each_flattened(copy: Any) -> Iterator[Variation]:
@@ -65,23 +65,23 @@ def _matrices_after(copy: Any, op: Any, size: int) -> Iterator[str]:
     products = _products_after(op)
     for read, name in copy.reads.items():
         shape = copy.weights[name].shape
-        is_used = any(read in {t.op.name for t in each.inputs} for each in products)
+        is_used = any(read in {t.op.name for t in p.inputs} for p in products)
         if is_used and len(shape) == 2 and shape[0] == size:
             yield name
 
 
 def _products_after(op: Any) -> list[Any]:
     """The matrix products that an op's output goes into, through simple ops."""
-    todo, found = [op], []
+    todo, products = [op], []
     for _ in range(20):
         if not todo:
             break
         for user in todo.pop().outputs[0].consumers():
             if user.type in ("MatMul", "BatchMatMulV2"):
-                found.append(user)
+                products.append(user)
             elif user.type in _SIMPLE:
                 todo.append(user)
-    return found
+    return products
 
 
 def _gates(copy: Any) -> Iterator[Variation]:
@@ -89,7 +89,7 @@ def _gates(copy: Any) -> Iterator[Variation]:
     for names in _cells(copy):
         for order in itertools.permutations(range(4)):
             # Two gates that are swapped, or three.
-            if 0 < sum(place != n for place, n in enumerate(order)) < 4:
+            if 0 < sum(index != n for index, n in enumerate(order)) < 4:
                 yield _in_order(copy, names, order)
         for bias in (n for n in names if copy.weights[n].ndim == 1):
             for block, shift in itertools.product(range(4), (-1.0, 1.0)):
@@ -182,7 +182,7 @@ def _untied(copy: Any) -> Iterator[Variation]:
         op = by_name.get(tensors[0].partition(":")[0])
         if len(tensors) != 1 or op is None or op.type != "AddN" or len(op.inputs) > 3:
             continue
-        if any("L2Loss" in each.name or each.op.type == "Mul" for each in op.inputs):
+        if any("L2Loss" in t.name or t.op.type == "Mul" for t in op.inputs):
             continue
         for number, part in enumerate(op.inputs):
             text = (

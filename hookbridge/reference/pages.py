@@ -63,7 +63,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
     if first is not None:
         verdict = f"First difference: {result.layer}, {described(first)}."
     yield f"<p><b>{html.escape(verdict)}</b></p>"
-    lines = [*(f"cause: {each}" for each in result.causes), *result.notes]
+    lines = [*(f"cause: {cause}" for cause in result.causes), *result.notes]
     yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
@@ -71,11 +71,11 @@ def _layers(result: Comparison) -> Iterator[str]:
     """A row for each layer with its largest difference."""
     rows = [
         [
-            each.name,
-            status(each),
-            each.why_not or (described(each.first or _worst(each))),
+            layer.name,
+            status(layer),
+            layer.why_not or (described(layer.first or _worst(layer))),
         ]
-        for each in result.layers
+        for layer in result.layers
     ]
     yield table(rows, ["layer", "", "largest difference"])
 
@@ -86,7 +86,7 @@ def _curves(result: Comparison) -> Iterator[str]:
     yield '<div class="charts">'
     for key in ("loss", "learning_rate"):
         both = {"reference": result.reference, "port": result.port}
-        series = {who: _points(each, key) for who, each in both.items()}
+        series = {who: _points(recording, key) for who, recording in both.items()}
         if any(series.values()):
             yield charts.chart(key, series, "by step")
     yield "</div>"
@@ -97,7 +97,7 @@ def _differences(result: Comparison) -> Iterator[str]:
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
     yield "<p>Largest difference in each step, in powers of ten of the tolerance; above"
     yield ' 0 means "different".</p>'
-    drawn = {each.name: _logarithms(each) for each in result.layers}
+    drawn = {layer.name: _logarithms(layer) for layer in result.layers}
     yield '<div class="charts">'
     if any(drawn[name] for name in _DRAWN):
         yield charts.chart(
@@ -108,7 +108,7 @@ def _differences(result: Comparison) -> Iterator[str]:
 
 def _variables(result: Comparison) -> Iterator[str]:
     """Which variables were compared with each other, and which with none."""
-    pairs = [[name, other] for name, other in result.matching.pairs.items()]
+    pairs = [[name, partner] for name, partner in result.matching.pairs.items()]
     pairs += [[name, "(nothing)"] for name in result.matching.unmatched]
     pairs += [["(nothing)", name] for name in result.matching.unmatched_port]
     yield '<h2 id="variables">Variables</h2>'
@@ -127,9 +127,9 @@ def _points(recording: Recording, key: str) -> Points:
 def _logarithms(layer: Layer) -> Points:
     """`(step, logarithm)` of the largest difference of each step."""
     worst: dict[int, float] = {}
-    for each in layer.measures:
-        part = each.difference / each.tolerance
-        worst[each.step] = max(worst.get(each.step, 0.0), part)
+    for measure in layer.measures:
+        part = measure.difference / measure.tolerance
+        worst[measure.step] = max(worst.get(measure.step, 0.0), part)
     return [
         (float(step), max(_LEAST, math.log10(part)) if part else _LEAST)
         for step, part in worst.items()

@@ -73,8 +73,8 @@ def recording(
     choice("gradients", gradients, ("norms", "whole"))
     settings = _settings(optimizer)
     module = weights if torch_modules.is_module(weights) else None
-    given = weights if module is None else torch_modules.arrays_of(module)
-    arrays = _arrays("weights", given)
+    initial = weights if module is None else torch_modules.arrays_of(module)
+    arrays = _arrays("weights", initial)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -212,11 +212,11 @@ class PortRecording:
         try:
             yield
         finally:
-            found = gradients.end()
+            computed = gradients.end()
         self.step(
             loss=loss.detach().to("cpu").float().numpy(),
             weights=torch_modules.arrays_of(self._module),
-            gradients=found,
+            gradients=computed,
             batch=batch,
             learning_rate=np.float32(rate),
         )
@@ -276,7 +276,7 @@ def _settings(optimizer: Any) -> list[dict[str, Any]]:
 
 
 def _arrays(name: str, value: Any) -> dict[str, Any]:
-    arrays = {key: np.array(each) for key, each in string_mapping(name, value).items()}
+    arrays = {k: np.array(v) for k, v in string_mapping(name, value).items()}
     for key, array in arrays.items():
         if array.dtype.kind in "OSUMm":  # objects, texts, times
             raise errors.InvalidArgumentError(

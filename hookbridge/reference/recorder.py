@@ -140,11 +140,11 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def _begin(self, session: Any) -> None:
         """Writes the variables before the first step."""
-        found = list(self._source.variables())
-        values = _values(session, {name: variable for name, _, variable in found})
-        kinds = {name: kind for name, kind, _ in found if name in values}
+        variables = list(self._source.variables())
+        values = _values(session, {name: variable for name, _, variable in variables})
+        kinds = {name: kind for name, kind, _ in variables if name in values}
         self._followed = {
-            n: v for n, kind, v in found if kind in _FOLLOWED and n in values
+            n: v for n, kind, v in variables if kind in _FOLLOWED and n in values
         }
         facts = {
             **self._source.facts(),

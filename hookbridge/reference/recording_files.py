@@ -42,8 +42,8 @@ class RecordedStep:
 
     def __init__(self, folder: Path, line: Mapping[str, Any]) -> None:
         self._file = folder / ARRAYS / f"{line['step']}.npz"
-        found = {key: line.get(key) or {} for key in _NORMS}
-        norms = {key: {n: _number(v) for n, v in found[key].items()} for key in found}
+        read = {key: line.get(key) or {} for key in _NORMS}
+        norms = {key: {n: _number(v) for n, v in read[key].items()} for key in read}
         self.line: dict[str, Any] = {**line, **norms, "batch": dict(line["batch"])}
         self.number: int = int(line["step"])
         # What there is of loss and learning rate.
@@ -64,9 +64,11 @@ class RecordedStep:
     @property
     def held(self) -> dict[str, Any]:
         """All arrays of the step, by their names in the file."""
-        found = _load(self._file)
-        _check_held(self._file, [f"batch/{name}" for name in self.line["batch"]], found)
-        return found
+        arrays = _load(self._file)
+        _check_held(
+            self._file, [f"batch/{name}" for name in self.line["batch"]], arrays
+        )
+        return arrays
 
     def arrays(self, part: str) -> dict[str, Any]:
         """The arrays of one part: "batch", "variables" or "gradients"."""
@@ -96,8 +98,8 @@ class Recording:
             if self.header["format"] != FORMAT:
                 raise ValueError(f"it has the format {self.header['format']}")
             self.variables: dict[str, dict[str, Any]] = self.header["variables"]
-            for each in self.variables.values():
-                _ = each["kind"], tuple(each["shape"]), np.dtype(each["dtype"])
+            for row in self.variables.values():
+                _ = row["kind"], tuple(row["shape"]), np.dtype(row["dtype"])
         except (*_DAMAGE, KeyError, TypeError, AttributeError) as e:
             raise errors.InvalidArgumentError(
                 f"Received {str(folder)!r}, which has no recording ({e}); expected a "
@@ -109,9 +111,9 @@ class Recording:
     def initial(self) -> dict[str, Any]:
         """The variables before the first step."""
         file = self.folder / ARRAYS / "0.npz"
-        found = _load(file)
-        _check_held(file, [f"variables/{name}" for name in self.variables], found)
-        return _part(found, "variables")
+        arrays = _load(file)
+        _check_held(file, [f"variables/{name}" for name in self.variables], arrays)
+        return _part(arrays, "variables")
 
     def shapes(self, *kinds: str) -> dict[str, tuple[int, ...]]:
         """The shapes of the variables of some kinds, in order."""

@@ -121,8 +121,8 @@ class Writer:
     def close(self) -> None:
         """Keeps the variables after the last step."""
         if not self._kept:
-            held = Recording(self._folder).steps[-1].held
-            self._save({**held, **_named("variables", self._last)})
+            arrays = Recording(self._folder).steps[-1].held
+            self._save({**arrays, **_named("variables", self._last)})
             self._kept = True
         self._write_header()
 
@@ -183,9 +183,9 @@ def _named(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
 def _for_json(value: Any) -> Any:
     """A value for JSON, which has texts for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return {str(key): _for_json(each) for key, each in value.items()}
+        return {str(key): _for_json(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_for_json(each) for each in value]
+        return [_for_json(element) for element in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

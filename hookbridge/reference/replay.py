@@ -75,10 +75,10 @@ class Replay:
           errors.InvalidArgumentError: `names` has a name that does not exist, or
             `shapes` is no dict of shapes.
         """
-        own = {name: value.shape for name, value in self.weights.items()}
+        recorded = {name: value.shape for name, value in self.weights.items()}
         instance("shapes", shapes, Mapping, "a dict {name: shape or array}")
         of_port = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
-        return match(own, of_port, names)
+        return match(recorded, of_port, names)
 
     def __str__(self) -> str:
         """Steps, losses, batches and weights, as lines."""
@@ -123,7 +123,7 @@ class Replay:
             v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
         matching = self._matched(shapes, names, must_restore_weights)
-        entries = {other: name for name, other in matching.pairs.items()}
+        entries = {partner: name for name, partner in matching.pairs.items()}
         return checkpoints.restore(
             model,
             str(self.recording.folder / "checkpoint"),
@@ -169,14 +169,14 @@ class Replay:
         """
         import tensorflow as tf
 
-        parts = [each for each in (x, y, sample_weight) if each is not None]
-        batches = [tuple(_pick(b, each) for each in parts) for b in self.batches]
+        parts = [part for part in (x, y, sample_weight) if part is not None]
+        batches = [tuple(_pick(b, part) for part in parts) for b in self.batches]
 
         def spec(*arrays: Any) -> Any:
             shapes = [tf.TensorShape(array.shape) for array in arrays]
             shape = shapes[0]
-            for other in shapes[1:]:
-                shape = shape.most_specific_compatible_shape(other)
+            for further in shapes[1:]:
+                shape = shape.most_specific_compatible_shape(further)
             return tf.TensorSpec(shape, arrays[0].dtype)
 
         signature = tf.nest.map_structure(spec, *batches)
@@ -201,10 +201,10 @@ def described_recording(recording: Recording) -> Iterator[str]:
         batch = steps[0].line["batch"].items()
         parts = [f"{name} {shape} {dtype}" for name, (shape, dtype) in batch]
         yield f"  batch: {', '.join(parts) or 'not recorded'}"
-        found = len(steps[0].line["gradient_norms"])
+        number = len(steps[0].line["gradient_norms"])
         yield (
-            f"  gradients: of {counted(found, 'weight')}"
-            if found
+            f"  gradients: of {counted(number, 'weight')}"
+            if number
             else "  gradients: none"
         )
     for kind, word in (("weight", "weights"), ("state", "other state")):
@@ -230,9 +230,9 @@ def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:
     if not isinstance(names, str):
         return tuple(_pick(batch, name) for name in names)
     if names not in batch:
-        near = ", ".join(f'"{name}"' for name in nearest(names, batch))
+        there = ", ".join(f'"{name}"' for name in nearest(names, batch)) or "nothing"
         raise errors.InvalidArgumentError(
-            f'The recorded batches have no "{names}"; the nearest: {near or "nothing"}.'
+            f'The recorded batches have no "{names}"; the nearest: {there}.'
             " Name the input and the labels: `dataset(x=..., y=...)`."
         )
     return batch[names]

@@ -35,16 +35,16 @@ def arrays_of(module: Any) -> dict[str, Any]:
     A kernel has the output last, as in TensorFlow. The names are those of modules with
     slashes, and `kernel`, `gamma`, `beta`, `moving_mean`, `moving_variance`.
     """
-    return {each.name: _array(each, each.tensor) for each in _tensors(module)}
+    return {part.name: _array(part, part.tensor) for part in _tensors(module)}
 
 
 def assign(module: Any, arrays: Mapping[str, Any]) -> None:
     """Gives a module the values of arrays that have the names of `arrays_of`."""
-    for each in _tensors(module):
-        if each.name in arrays:
-            back = np.argsort(each.axes) if each.axes else each.axes
-            value = np.ascontiguousarray(np.transpose(arrays[each.name], back))
-            data = each.tensor.data
+    for part in _tensors(module):
+        if part.name in arrays:
+            back = np.argsort(part.axes) if part.axes else part.axes
+            value = np.ascontiguousarray(np.transpose(arrays[part.name], back))
+            data = part.tensor.data
             data.copy_(data.new_tensor(value))
 
 
@@ -54,9 +54,9 @@ class Gradients:
     def __init__(self, module: Any) -> None:
         self._found: dict[str, Any] = {}
         self._hooks: list[Any] = [
-            each.tensor.register_post_accumulate_grad_hook(self._noting(each))
-            for each in _tensors(module)
-            if getattr(each.tensor, "requires_grad", False)
+            part.tensor.register_post_accumulate_grad_hook(self._noting(part))
+            for part in _tensors(module)
+            if getattr(part.tensor, "requires_grad", False)
         ]
 
     def _noting(self, each: _Tensor) -> Callable[[Any], None]:
@@ -84,11 +84,11 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
     """All tensors of a module and those in it, each once."""
     seen: set[int] = set()
     for path, part in module.named_modules():
-        own = [
+        tensors = [
             *part.named_parameters(recurse=False),
             *part.named_buffers(recurse=False),
         ]
-        for name, tensor in own:
+        for name, tensor in tensors:
             if name not in _SKIPPED and id(tensor) not in seen:
                 seen.add(id(tensor))
                 named = _name(part, name)

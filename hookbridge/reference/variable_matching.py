@@ -120,12 +120,12 @@ def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
 
 def _by_shape(shapes: Shapes, in_order: bool) -> dict[tuple[int, ...], list[str]]:
     """The names by their shapes, or by the sizes of their axes in any order."""
-    found: dict[tuple[int, ...], list[str]] = {}
+    names: dict[tuple[int, ...], list[str]] = {}
     # An average of a variable has its shape, and the other side need not have one.
     for name in (name for name in shapes if not _is_part(name, shapes)):
         key = shapes[name] if in_order else tuple(sorted(shapes[name]))
-        found.setdefault(key, []).append(name)
-    return found
+        names.setdefault(key, []).append(name)
+    return names
 
 
 def _is_part(name: str, names: Collection[str]) -> bool:
@@ -146,7 +146,7 @@ def _check(name: Any, choices: Shapes, what: str) -> None:
             "expected a dict {recorded name: name in the port}, both texts."
         )
     if name not in choices:
-        near = ", ".join(f"`{each}`" for each in nearest(name, choices))
+        there = ", ".join(f"`{choice}`" for choice in nearest(name, choices))
         raise errors.InvalidArgumentError(
-            f"`names` has `{name}`, which is not a {what}; the nearest: {near}."
+            f"`names` has `{name}`, which is not a {what}; the nearest: {there}."
         )

@@ -40,13 +40,13 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
     difference = (port - reference) / sizes
     least = _LEAST if names else _LEAST_OF_A_LOSS
     alone: list[tuple[str, Any]] = []
-    for each in pairing.reference.header.get(VARIATIONS) or []:
-        value = _vector(each["loss"], each["gradient_norms"], names)
+    for variation in pairing.reference.header.get(VARIATIONS) or []:
+        value = _vector(variation["loss"], variation["gradient_norms"], names)
         part = explained(difference, (port - value) / sizes)
         if part >= least:
-            yield Cause(each["name"], each["text"], part)
-        if each["name"] == UNTIED:
-            alone.append((each["text"], value))
+            yield Cause(variation["name"], variation["text"], part)
+        if variation["name"] == UNTIED:
+            alone.append((variation["text"], value))
     texts, value = _several_untied(reference, port, alone)
     part = explained(difference, (port - value) / sizes)
     if len(texts) > 1 and part >= least:
@@ -65,10 +65,11 @@ def _several_untied(
 ) -> tuple[list[str], Any]:
     """Of each variable the use that is nearest to its gradient in the port."""
     value, texts = reference.copy(), {}
-    for text, other in alone:
-        for n in np.flatnonzero(np.abs(other - reference) > 1e-6 * np.abs(reference)):
-            if n and abs(other[n] - port[n]) < abs(value[n] - port[n]):
-                value[n], texts[int(n)] = other[n], text
+    for text, alternative in alone:
+        moved = np.abs(alternative - reference) > 1e-6 * np.abs(reference)
+        for n in np.flatnonzero(moved):
+            if n and abs(alternative[n] - port[n]) < abs(value[n] - port[n]):
+                value[n], texts[int(n)] = alternative[n], text
     return list(texts.values()), value
 
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks, as_hooks
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.ground.arguments import choice, count
 from hookbridge.testing.event_log import EventLog
 from hookbridge.testing.recorders import RecordingHook
@@ -172,7 +173,7 @@ def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
         verbose=0,
         callbacks=as_callbacks([*guests, record]),
     )
-    steps = int(np.asarray(model.optimizer.iterations))
+    steps = steps_counted(model)
     losses = [float(value) for value in record.results()]
     return steps, losses, model.get_weights()
 

@@ -27,7 +27,7 @@ def differences(
     got, want = list(received), list(expected)
     if got == want:
         return []
-    place = next(
+    index = next(
         (
             i
             for i, pair in enumerate(zip(got, want, strict=False))
@@ -36,8 +36,8 @@ def differences(
         min(len(got), len(want)),
     )
     lines = [
-        f"event {place + 1}: received {_show(got, place)}, expected "
-        f"{_show(want, place)}"
+        f"event {index + 1}: received {_show(got, index)}, expected "
+        f"{_show(want, index)}"
     ]
     have, need = Counter(d.event for d in got), Counter(d.event for d in want)
     lines += [

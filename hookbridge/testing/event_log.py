@@ -142,8 +142,8 @@ def number_and_logs(
     if event in ("set_model", "set_params"):
         return None, None
     key = "epoch" if "epoch" in event else "batch" if "batch" in event else None
-    rest = list(args)
+    positional = list(args)
     number = None
     if key is not None:
-        number = int(kwargs[key] if key in kwargs else rest.pop(0))
-    return number, kwargs.get("logs", rest[0] if rest else None)
+        number = int(kwargs[key] if key in kwargs else positional.pop(0))
+    return number, kwargs.get("logs", positional[0] if positional else None)

@@ -72,7 +72,7 @@ def value_and_gradients_function(
     def differentiated(*args: Any, dy: Any = None) -> Any:
         places = range(len(args)) if params is None else params
         tensors = list(map(tf.convert_to_tensor, args))
-        sources = [tensors[place] for place in places]
+        sources = [tensors[index] for index in places]
         with tf.GradientTape() as tape:
             tape.watch(sources)
             value = f(*tensors)

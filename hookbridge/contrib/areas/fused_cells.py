@@ -56,11 +56,11 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         if self._place is None:
             # A cell after this one gets another name, which a scope inside of the
             # loop's would not give it.
-            own = scope
-            if own is None and self._is_shared:
-                own = self._given_name  # not a new name: its variables are there
-            with v1.variable_scope(own, default_name=self._given_name) as place:
-                self._place = place
+            own_scope = scope
+            if own_scope is None and self._is_shared:
+                own_scope = self._given_name  # not a new name: its variables are there
+            with v1.variable_scope(own_scope, default_name=self._given_name) as entered:
+                self._place = entered
         if initial_state is not None:
             initial_state = v1.nn.rnn_cell.LSTMStateTuple(*initial_state)
         outputs, state = v1.nn.dynamic_rnn(

@@ -20,12 +20,12 @@ def parse_values(
 ) -> dict[str, Any]:
     """Reads `name=value,list=[1,2]`; `type_map` has the type of a list's elements."""
     parsed: dict[str, Any] = {}
-    place = 0
-    while place < len(values):
-        match = _PAIR.match(values, place)
+    position = 0
+    while position < len(values):
+        match = _PAIR.match(values, position)
         if match is None:
-            raise ValueError(f"Malformed hyperparameter value: {values[place:]}")
-        place, name = match.end(), match["name"]
+            raise ValueError(f"Malformed hyperparameter value: {values[position:]}")
+        position, name = match.end(), match["name"]
         if name not in type_map:
             if ignore_unknown:
                 continue
@@ -85,7 +85,7 @@ class HParams:
             expected = "Must pass" if is_list else "Must not pass"
             kind = "multi" if is_list else "single"
             raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
-        cast = [_cast(name, of, one) for one in (value if is_list else [value])]
+        cast = [_cast(name, of, element) for element in (value if is_list else [value])]
         setattr(self, name, cast if is_list else cast[0])
 
     def del_hparam(self, name: str) -> None:
@@ -146,7 +146,7 @@ def _cast(name: str, of: type, value: Any) -> Any:
     if of is type(None):
         return value
     kinds: tuple[Any, ...] = ((str, bytes), bool, numbers.Integral)
-    kind = next((one for one in kinds if issubclass(of, one)), numbers.Number)
+    kind = next((k for k in kinds if issubclass(of, k)), numbers.Number)
     if not isinstance(value, kind) or (isinstance(value, bool) and of is not bool):
         raise ValueError(failure)
     return of(value)

@@ -176,16 +176,16 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
         if not self._state_is_tuple:
             sizes = [self._cell.state_size, self._size, self._size * self._length]
             state = tf.split(state, sizes, 1)
-        own, attention, flat = state
+        cell_state, attention, flat = state
         window = tf.reshape(flat, [-1, self._length, self._size])
         inputs = linear([inputs, attention], self._input_size or inputs.shape[1], True)
-        output, own = self._cell(inputs, own)
-        attention = self._attend(tf.concat(tf.nest.flatten(own), 1), window)
+        output, cell_state = self._cell(inputs, cell_state)
+        attention = self._attend(tf.concat(tf.nest.flatten(cell_state), 1), window)
         with v1.variable_scope("attn_output_projection"):
             output = linear([output, attention], self._size, True)
         window = tf.concat([window[:, 1:], output[:, None]], 1)
         flat = tf.reshape(window, [-1, self._length * self._size])
-        new = (own, attention, flat)
+        new = (cell_state, attention, flat)
         return output, new if self._state_is_tuple else tf.concat(new, 1)
 
     def _attend(self, query: Any, window: Any) -> Any:

@@ -78,13 +78,13 @@ def crf_decode(
     stay = tf.tile(tf.range(shape[2])[None], [shape[1], 1])
     times = tf.cast(tf.range(shape[0]), sequence_length.dtype)
     states, befores = tf.scan(forward, (times, logits), (logits[0], stay))
-    last = states[-1]
-    tags = tf.argmax(last, 1, output_type=tf.int32)
+    final_scores = states[-1]
+    tags = tf.argmax(final_scores, 1, output_type=tf.int32)
     # The tag before the last step, the step before that, and so on to the first.
     earlier = tf.scan(backward, befores, tags, reverse=True)[1:]
     tags = tf.transpose(tf.concat([earlier, tags[None]], 0))
     mask = tf.sequence_mask(tf.maximum(sequence_length, 1), shape[0], tf.int32)
-    return tags * mask, tf.reduce_max(last, 1)
+    return tags * mask, tf.reduce_max(final_scores, 1)
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:

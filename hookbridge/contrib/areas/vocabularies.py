@@ -63,13 +63,13 @@ class CategoricalVocabulary:
         """
         counted = sorted(self._counts.items(), key=lambda one: str(one[0]))
         counted.sort(key=lambda one: -one[1])
-        kept = {
+        frequent = {
             word: count
             for word, count in counted
             if count > min_frequency and not 0 < max_frequency <= count
         }
-        self._counts = collections.Counter(kept)
-        words = self._reverse_mapping = [self._unknown_token, *kept]
+        self._counts = collections.Counter(frequent)
+        words = self._reverse_mapping = [self._unknown_token, *frequent]
         self._mapping = {word: number for number, word in enumerate(words)}
 
     def reverse(self, class_id: int) -> Any:
@@ -116,10 +116,10 @@ class VocabularyProcessor:
         """A row for each document, filled up with 0."""
         for words in self._tokenizer(raw_documents):
             row = np.zeros(self.max_document_length, np.int64)
-            for place, word in zip(
+            for index, word in zip(
                 range(self.max_document_length), words, strict=False
             ):
-                row[place] = self.vocabulary_.get(word)
+                row[index] = self.vocabulary_.get(word)
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:

@@ -168,26 +168,26 @@ def closure_of(key: str, function: Any) -> dict[str, Any] | None:
 def code_of(row: PrivateFrame) -> types.CodeType:
     """The code of a row's function, with all names of the row in it."""
     __import__(row.module)
-    place: Any = sys.modules[row.module]
+    owner: Any = sys.modules[row.module]
     for name in row.path.partition(":")[2].split("."):
         inner = [
             const
-            for const in getattr(place, "co_consts", ())
+            for const in getattr(owner, "co_consts", ())
             if isinstance(const, types.CodeType) and const.co_name == name
         ]
-        own = [getattr(place, each, None) for each in name.split("|")]
-        part = inner[0] if inner else next(filter(None, own), None)
-        place = inspect.unwrap(part) if callable(part) else part
-        place = getattr(place, "__code__", place)
-    if not isinstance(place, types.CodeType):
+        attributes = [getattr(owner, attribute, None) for attribute in name.split("|")]
+        part = inner[0] if inner else next(filter(None, attributes), None)
+        owner = inspect.unwrap(part) if callable(part) else part
+        owner = getattr(owner, "__code__", owner)
+    if not isinstance(owner, types.CodeType):
         raise _moved(row, "the running version does not have there")
-    _check(row, place)
-    return place
+    _check(row, owner)
+    return owner
 
 
 def _check(row: PrivateFrame, code: types.CodeType) -> None:
-    held = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    missing = [name for name in row.names if name not in held]
+    variables = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    missing = [name for name in row.names if name not in variables]
     if missing:
         raise _moved(row, f"has no `{'`, `'.join(missing)}` here")
 

@@ -85,7 +85,7 @@ def coordinated_cluster(strategy: Any) -> Any:
 def coordinator_threads() -> list[threading.Thread]:
     """The threads of all `ClusterCoordinator`s, recognised by their names."""
     names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
-    return [each for each in threading.enumerate() if each.name.startswith(names)]
+    return [thread for thread in threading.enumerate() if thread.name.startswith(names)]
 
 
 def connected_jobs() -> tuple[str, ...]:

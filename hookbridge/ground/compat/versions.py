@@ -88,14 +88,14 @@ def known_troubles(versions: Mapping[str, str]) -> list[str]:
     """
     name = next((name for name in installed.TENSORFLOWS if name in versions), None)
     troubles = []
-    for tensorflow, package, first, what in _TROUBLES:
+    for tensorflow, package, first, trouble in _TROUBLES:
         version = versions.get(package)
         if name is None or version is None or installed.major_minor(version) < first:
             continue
         if installed.major_minor(versions[name]) == tensorflow:
             bound = f'"{package}<{first[0]}"'
             troubles.append(
-                f"{name} {versions[name]} with {package} {version}: {what}; "
+                f"{name} {versions[name]} with {package} {version}: {trouble}; "
                 f"mend it with `pip install {bound}`."
             )
     return troubles

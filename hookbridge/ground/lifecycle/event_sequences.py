@@ -72,15 +72,17 @@ def expected_events(
             raise errors.InvalidArgumentError(
                 f"Received `{name}={value}`; expected an integer of at least {least}."
             )
-    last = first_step + steps
+    last_step = first_step + steps
     # One epoch: larger than the run, so that an unfinished step belongs to it too.
-    epoch_size = steps_per_epoch or last + steps_per_execution
+    epoch_size = steps_per_epoch or last_step + steps_per_execution
     if guest == "hook":
-        events = _hook(first_step, last, epoch_size, steps_per_execution, ending, host)
+        events = _hook(
+            first_step, last_step, epoch_size, steps_per_execution, ending, host
+        )
     elif mode == "train":
         events = _training(
             first_step,
-            last,
+            last_step,
             epoch_size,
             steps_per_execution,
             ending,

@@ -73,16 +73,16 @@ def overrides(guest: object, event: str) -> bool:
 
 def wants_batches(callback: Callback, mode: str) -> bool:
     """Whether Keras would call the batch methods of a callback in a mode."""
-    own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
-    if callable(own):
-        return bool(own())
+    says = getattr(callback, f"_implements_{mode}_batch_hooks", None)
+    if callable(says):
+        return bool(says())
     return any(overrides(callback, event) for event in BATCH_EVENTS[mode])
 
 
 def _insists(callback: Callback, mode: str) -> bool:
     """Whether a callback says itself that it wants batches, whatever it overrides."""
-    own = f"_implements_{mode}_batch_hooks"
-    return overrides(callback, own) and wants_batches(callback, mode)
+    question = f"_implements_{mode}_batch_hooks"
+    return overrides(callback, question) and wants_batches(callback, mode)
 
 
 def called_for(guests: Sequence[Any], event: str) -> list[Any]:

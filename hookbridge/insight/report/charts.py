@@ -40,16 +40,16 @@ def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
     step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.999)
     if whole:
         step = max(1.0, step)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, last + 1)]
+    first, last_tick = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, last_tick + 1)]
 
 
 def legend(names: Sequence[str]) -> str:
     """The legend: the colour of each series."""
     number = len(names)
     keys = "".join(
-        f'<span><i class="key {_class(place, number)}"></i>{html.escape(name)}</span>'
-        for place, name in enumerate(names)
+        f'<span><i class="key {_class(index, number)}"></i>{html.escape(name)}</span>'
+        for index, name in enumerate(names)
     )
     return f'<p class="legend">{keys}</p>'
 
@@ -57,8 +57,8 @@ def legend(names: Sequence[str]) -> str:
 def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
     """A figure with one line for each series; an empty one keeps its colour."""
     drawn = {name: points for name, points in series.items() if points}
-    last = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
-    below = html.escape("; ".join(filter(None, (f"last: {last}", caption))))
+    last_values = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
+    below = html.escape("; ".join(filter(None, (f"last: {last_values}", caption))))
     picture = drawing(title, _WIDTH, _HEIGHT, _parts(title, series))
     return f"<figure>{picture}<figcaption>{below}</figcaption></figure>"
 
@@ -90,10 +90,10 @@ def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
     for x in x_ticks:
         across, bottom = at(x, y_low)
         yield text(across, bottom + 16, shown(x), "faint middle")
-    for place, (name, points) in enumerate(series.items()):
+    for index, (name, points) in enumerate(series.items()):
         places = [(at(*point), point) for point in thinned(points)]
         path = " ".join(f"{across},{down}" for (across, down), _ in places)
-        css = _class(place, len(series))
+        css = _class(index, len(series))
         yield f'<g class="{css}">'
         if points:
             yield f'<polyline class="curve {css}" points="{path}"/>'

@@ -50,7 +50,7 @@ def order_picture(account: Account) -> str:
     end = _LABEL + _COLUMN * len(shown)
     parts = [_lane(row, guest, end, _HEAD) for row, guest in enumerate(account.guests)]
     kinds = [guest.kind for guest in account.guests.values()]
-    parts += [_column(place, column, kinds) for place, column in enumerate(shown)]
+    parts += [_column(index, column, kinds) for index, column in enumerate(shown)]
     for first, after, times, level in brackets:
         left, right = _LABEL + _COLUMN * first + 4, _LABEL + _COLUMN * after - 4
         y = bottom + (level - 1) * _BRACKET
@@ -137,9 +137,9 @@ def _marks(places: Sequence[tuple[float, EventCall]], y: float) -> Iterator[str]
             )
     columns = enumerate(sorted(pixels))
     for _, pairs in itertools.groupby(columns, lambda pair: pair[1] - pair[0]):
-        (_, first), *others = pairs
+        (_, first), *following = pairs
         yield (
-            f'<rect class="band" x="{first}" y="{y - 4}" width="{1 + len(others)}" '
+            f'<rect class="band" x="{first}" y="{y - 4}" width="{1 + len(following)}" '
             'height="8"/>'
         )
     yield from marks

@@ -28,9 +28,9 @@ def table(
     def row(cells: Sequence[str], tag: str) -> str:
         return "".join(
             f'<{tag} class="number">{html.escape(cell)}</{tag}>'
-            if numbers_from is not None and place >= numbers_from
+            if numbers_from is not None and index >= numbers_from
             else f"<{tag}>{html.escape(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
+            for index, cell in enumerate(cells)
         )
 
     lines = [row(header, "th")] if header else []

@@ -143,19 +143,21 @@ def _timelines(run: Run) -> Iterator[str]:
 
 def event_header(runs: Sequence[Run]) -> list[str]:
     """The names of the columns of `event_rows`."""
-    processes = [f"{run.name}: {each.process}" for run in runs for each in run.accounts]
+    processes = [
+        f"{run.name}: {account.process}" for run in runs for account in run.accounts
+    ]
     return ["guest (kind, role)", "event", *processes]
 
 
 def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
     """Each guest and event, and how often it came in each process."""
     accounts = [account for run in runs for account in run.accounts]
-    for name in dict.fromkeys(name for each in accounts for name in each.guests):
-        (what, *_) = (a.guests[name] for a in accounts if name in a.guests)
+    for name in dict.fromkeys(name for account in accounts for name in account.guests):
+        (facts, *_) = (a.guests[name] for a in accounts if name in a.guests)
         counts = [a.counts(name) if name in a.guests else {} for a in accounts]
-        for event in dict.fromkeys(event for each in counts for event in each):
-            cells = (str(each.get(event, "-")) for each in counts)
-            yield [f"{name} ({what.kind}, {what.role})", event, *cells]
+        for event in dict.fromkeys(event for count in counts for event in count):
+            cells = (str(count.get(event, "-")) for count in counts)
+            yield [f"{name} ({facts.kind}, {facts.role})", event, *cells]
 
 
 def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:

@@ -78,18 +78,18 @@ def _folded(items: list[Item]) -> list[Item]:
     """Replaces repetitions, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
         folded: list[Item] = []
-        place = 0
-        while place < len(items):
-            block, after = items[place : place + length], place + length
+        index = 0
+        while index < len(items):
+            block, after = items[index : index + length], index + length
             while items[after : after + length] == block:
                 after += length
-            times = (after - place) // length
+            times = (after - index) // length
             if times > 1 and _is_whole(block):
                 folded.append(Repeated(tuple(block), times))
-                place = after
+                index = after
             else:
-                folded.append(items[place])
-                place += 1
+                folded.append(items[index])
+                index += 1
         items = folded
     return items
 

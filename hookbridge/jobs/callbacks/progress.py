@@ -121,9 +121,9 @@ class Progress(ReadyMade):
         if self._run is not None and self._run.loop == "train":
             return  # an evaluation, or a prediction, within a training
         params = self.params or {}
-        last = self._last_step if loop == "train" else params.get("steps")
+        last_step = self._last_step if loop == "train" else params.get("steps")
         size = self._batch_size or params.get("batch_size")
-        self._run = _Run(loop, first, last, params, size, self._clock)
+        self._run = _Run(loop, first, last_step, params, size, self._clock)
 
     def _step(self, loop: str, batch: int, logs: Logs) -> None:
         if self._run is not None and self._run.loop == loop:
@@ -202,9 +202,13 @@ class _Run:
     def line(self) -> str:
         """The line; what is not known is left out."""
         self.values.update(_numbers(self.logs))
-        last = self._last_step()
+        last_step = self._last_step()
         # The values are last: a terminal may be too narrow for all of them.
-        parts = [*self._position(last), *self._speed(last), *self._shown_values()]
+        parts = [
+            *self._position(last_step),
+            *self._speed(last_step),
+            *self._shown_values(),
+        ]
         return "  ".join(parts)
 
     def _last_step(self) -> int | None:

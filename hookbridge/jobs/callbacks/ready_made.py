@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests.roles import Role, set_role
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 
 
 class ReadyMade(any_flavour.AnyFlavour):
@@ -23,9 +24,8 @@ class ReadyMade(any_flavour.AnyFlavour):
         return False
 
     def global_step(self) -> int:
-        """How many updates the model has had."""
-        optimizer = getattr(self.model, "optimizer", None)
-        return 0 if optimizer is None else step_of(optimizer)
+        """How many training steps the model has had."""
+        return steps_counted(self.model)
 
     def written_folders(self) -> list[str]:
         """The folders that are known to be written before training."""
@@ -41,13 +41,6 @@ class ReadyMade(any_flavour.AnyFlavour):
                 f"`{type(self).__name__}({argument}=...)`."
             )
         return os.fspath(result)
-
-
-def step_of(optimizer: Any) -> int:
-    """How many updates an optimizer has made."""
-    count = optimizer.iterations
-    # Under a strategy it is a mirrored variable, which `int` does not take.
-    return int(count.numpy() if hasattr(count, "numpy") else count)
 
 
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -94,20 +94,20 @@ def _read(path: str) -> dict[str, str]:
         raise errors.InvalidArgumentError(
             f"{path}{line} is not YAML: {getattr(e, 'problem', None) or e}"
         ) from e
-    found: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
     for key in ("", "trainingInput"):
-        node = found.get(key, node)
+        node = nodes.get(key, node)
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        found = {str(name.value): each for name, each in pairs} or found
-        if len(found) < len(pairs):
+        nodes = {str(name.value): value for name, value in pairs} or nodes
+        if len(nodes) < len(pairs):
             raise errors.InvalidArgumentError(f"{path} has a key twice.")
-    if not found:
+    if not nodes:
         raise errors.InvalidArgumentError(
             f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "
             "`masterType: n1-standard-4`."
         )
-    texts = {k: v.value for k, v in found.items() if isinstance(v, yaml.ScalarNode)}
-    return {**dict.fromkeys(found, ""), **texts}
+    texts = {k: v.value for k, v in nodes.items() if isinstance(v, yaml.ScalarNode)}
+    return {**dict.fromkeys(nodes, ""), **texts}
 
 
 def _check(

@@ -38,12 +38,12 @@ def tfjob(order: JobOrder) -> dict[str, Any]:
             "runPolicy": {"cleanPodPolicy": cleans},
             "successPolicy": "",
             "tfReplicaSpecs": {
-                _TFJOB_NAMES[each.job]: {
-                    "replicas": each.number,
+                _TFJOB_NAMES[replica.job]: {
+                    "replicas": replica.number,
                     "restartPolicy": "ExitCode",
-                    "template": {"spec": _pod(order, each)},
+                    "template": {"spec": _pod(order, replica)},
                 }
-                for each in order.replicas
+                for replica in order.replicas
             },
         },
     }
@@ -67,11 +67,11 @@ def jobset(order: JobOrder) -> dict[str, Any]:
             "failurePolicy": {"maxRestarts": 0},
             "replicatedJobs": [
                 {
-                    "name": each.job,
+                    "name": replica.job,
                     "replicas": 1,
-                    "template": {"spec": _job(order, each)},
+                    "template": {"spec": _job(order, replica)},
                 }
-                for each in order.replicas
+                for replica in order.replicas
             ],
         },
     }
@@ -111,12 +111,12 @@ def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
 def _tf_config(order: JobOrder, job: str) -> str:
     """`TF_CONFIG` as text, in which Kubernetes writes the index of the pod."""
     cluster = {
-        each.job: [
-            f"{order.name}-{each.job}-0-{index}.{order.name}:{PORT}"
-            for index in range(each.number)
+        replica.job: [
+            f"{order.name}-{replica.job}-0-{index}.{order.name}:{PORT}"
+            for index in range(replica.number)
         ]
-        for each in order.replicas
-        if each.job != "evaluator"
+        for replica in order.replicas
+        if replica.job != "evaluator"
     }
     config = json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}})
     return config.replace('"index": 0', f'"index": $({_INDEX})')

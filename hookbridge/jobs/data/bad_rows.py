@@ -74,8 +74,8 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
         reason = _reason(transform, row)
         # A row that `transform` leaves out on purpose raises nothing.
         if reason is not None:
-            place = file.numpy().decode(errors="replace")
-            bad.append(BadRow(place, int(number), reason))
+            path = file.numpy().decode(errors="replace")
+            bad.append(BadRow(path, int(number), reason))
             if len(bad) == most:
                 break
     return bad

@@ -86,25 +86,25 @@ class Pipeline:
             )
         optional_count("num_classes", num_classes)
         columns = list(instance("columns", columns, (list, tuple), "a list of values"))
-        for place in (
+        for column in (
             *instance("locations", locations, (list, tuple), "a list"),
             label,
         ):
-            if not _is_column(place, len(columns)):
+            if not _is_column(column, len(columns)):
                 raise errors.InvalidArgumentError(
-                    f"Received the column {shown(place)} in `locations` or `label`; "
+                    f"Received the column {shown(column)} in `locations` or `label`; "
                     f"expected an integer that is one of {len(columns)} `columns`."
                 )
-        names = [f"column_{place}" for place in range(len(columns))]
+        names = [f"column_{index}" for index in range(len(columns))]
         if rows.format == "tfrecord":
             names = ["record"]
         self._rows = rows
         self._extractor = with_arguments("extractor", extractor, *names)
         self._batch_size = count("batch_size", batch_size)
-        for place, value in enumerate(columns):
-            _check_column_value(place, value)
+        for index, value in enumerate(columns):
+            _check_column_value(index, value)
         self._columns = columns
-        self._locations = {each % len(self._columns) for each in locations}
+        self._locations = {location % len(self._columns) for location in locations}
         self._label = label
         self._num_classes = num_classes
         self._shuffle_buffer = count("shuffle_buffer", shuffle_buffer)
@@ -150,11 +150,13 @@ class Pipeline:
         """What the extractor makes of one row, with checked labels and whole paths."""
         if self._rows.format == "tfrecord":
             return self._extractor(row)
-        defaults = [tf.constant([], tf.constant(each).dtype) for each in self._columns]
+        defaults = [
+            tf.constant([], tf.constant(default).dtype) for default in self._columns
+        ]
         columns = tf.io.decode_csv(row, defaults)
         folder = os.path.dirname(self._rows.files[0])
-        for place in self._locations:
-            columns[place] = _below(folder, columns[place])
+        for location in self._locations:
+            columns[location] = _below(folder, columns[location])
         if self._num_classes is not None:
             label = columns[self._label]
             tf.debugging.Assert(

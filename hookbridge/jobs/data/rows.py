@@ -160,7 +160,7 @@ def _matches(pattern: Any, name: str) -> list[str]:
         if gfile.isdir(pattern):
             reason = "a folder without files"
             inside = sorted(gfile.listdir(pattern))
-            paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
+            paths = [gfile.join(pattern, entry) for entry in inside if entry[0] != "."]
             files = [path for path in paths if not gfile.isdir(path)]
         else:
             files = sorted(gfile.glob(pattern))

@@ -77,16 +77,16 @@ def _numbers(events: Events, is_chief: bool) -> list[str]:
     """
     epochs = (number for event, number in events if event.startswith("on_epoch"))
     before = -1 if is_chief else next(epochs, 0) - 1
-    last = {"on_epoch_begin": before, "on_epoch_end": before}
+    latest = {"on_epoch_begin": before, "on_epoch_end": before}
     for event, number in events:
         if event in ("on_epoch_begin", "on_epoch_end"):
-            last |= {"on_train_batch_begin": -1, "on_train_batch_end": -1}
-            is_next = number == last[event] + 1
+            latest |= {"on_train_batch_begin": -1, "on_train_batch_end": -1}
+            is_next = number == latest[event] + 1
         elif event in ("on_train_batch_begin", "on_train_batch_end"):
-            is_next = number > last.get(event, -1)
+            is_next = number > latest.get(event, -1)
         else:
             continue
         if not is_next:
-            return [f"{event}({number}) came after {event}({last.get(event, -1)})"]
-        last[event] = number
+            return [f"{event}({number}) came after {event}({latest.get(event, -1)})"]
+        latest[event] = number
     return []

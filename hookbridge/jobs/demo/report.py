@@ -66,7 +66,7 @@ def _check_guest(
             validation_batches=1,
             only=guest.overridden,
         )
-        return compared([lifecycle.Delivery(*each) for each in events], expected)
+        return compared([lifecycle.Delivery(*event) for event in events], expected)
     return complaints(
         guest.kind,
         events,
@@ -134,8 +134,8 @@ def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:
 def _footnote(runs: Sequence[Run]) -> list[str]:
     """What explains counts that look wrong, if there are such."""
     accounts = [account for run in runs for account in run.accounts]
-    counts = (each.counts(name) for each in accounts for name in each.guests)
-    cut = any(each["on_epoch_begin"] > each["on_epoch_end"] > 0 for each in counts)
+    counts = (account.counts(name) for account in accounts for name in account.guests)
+    cut = any(count["on_epoch_begin"] > count["on_epoch_end"] > 0 for count in counts)
     return [_CUT] if cut else []
 
 

@@ -150,9 +150,9 @@ class _Step:
         `run` accepts empty fetches, returns the fed value of a fetch that is fed, and a
         handle for resources; it feeds more than numbers.
         """
-        others = (tf.string, tf.resource, tf.variant)
+        unfeedable = (tf.string, tf.resource, tf.variant)
         if is_empty(self._fetches) or any(
-            not t.dtype.is_numpy_compatible or t.dtype in others for t in self._fed
+            not t.dtype.is_numpy_compatible or t.dtype in unfeedable for t in self._fed
         ):
             return None
         with session.graph.as_default():
@@ -232,7 +232,7 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
         try:
             signature.bind_partial(**{name: None})
         except TypeError as e:
-            known = [f"{each}=" for each in signature.parameters]
+            known = [f"{parameter}=" for parameter in signature.parameters]
             raise errors.InvalidArgumentError(
                 f"Received `{name}=`, which `MonitoredTrainingSession` does not have"
                 f"{suggestion(f'{name}=', known, limit=1)}."

@@ -59,8 +59,8 @@ class OwnEpochLogs:
     def means(self) -> Means:
         """See `EpochMeans.means`."""
         sums, metrics = epoch_means.of_metrics(self._metrics)
-        own = {name: mean.state() for name, mean in self._means.items()}
-        return Means({**self._earlier.sums, **sums, **own}, metrics)
+        states = {name: mean.state() for name, mean in self._means.items()}
+        return Means({**self._earlier.sums, **sums, **states}, metrics)
 
     def go_on(self, means: Means) -> Means:
         """See `EpochMeans.go_on`; means begin with the first value of their name."""

@@ -109,8 +109,8 @@ class OwnLoop:
 
     def __enter__(self) -> OwnLoop:
         model = self._model
-        own = {} if self._optimizer is None else {"optimizer": self._optimizer}
-        self._lent = InstanceMethods(model, own)
+        attributes = {} if self._optimizer is None else {"optimizer": self._optimizer}
+        self._lent = InstanceMethods(model, attributes)
         self._lent.install()
         self._steps = 0 if self._counter is None else int(self._counter.numpy())
         installation = OwnInstallation()
@@ -224,7 +224,7 @@ class OwnLoop:
         if step is not self._checked:
             if callable(logs):
                 with_arguments("logs", logs, "returned")
-            names = (f"argument_{place}" for place in range(len(args)))
+            names = (f"argument_{index}" for index in range(len(args)))
             self._checked = with_arguments("step", step, *names)
         self._check_open("step")
         if self.should_stop():

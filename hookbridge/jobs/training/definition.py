@@ -154,8 +154,8 @@ class ModelDefinition:
             except errors.NotAGuestError as e:
                 raise errors.NotAGuestError(f"{self.where(name)}: {e}") from e
             if name == "callbacks":
-                for each in filter(kinds.is_callback, items):
-                    add_definition_logs(each)
+                for callback in filter(kinds.is_callback, items):
+                    add_definition_logs(callback)
             guests += items
         return guests
 

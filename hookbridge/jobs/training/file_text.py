@@ -59,9 +59,10 @@ def check_file(path: str, names: Sequence[str]) -> None:
     text = FileText(path)
     if not text.may_have(names):
         wanted = " or ".join(f"`{name}`" for name in names)
-        near = ", ".join(f"`{name}`" for name in nearest(names[0], text.lists()))
+        near_lists = nearest(names[0], text.lists())
+        there = ", ".join(f"`{name}`" for name in near_lists) or "none"
         raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; it has {near or 'none'}."
+            f"{text.path} has no {wanted}, so it was not run; it has {there}."
         )
     text.check_no_work()
 
@@ -85,28 +86,31 @@ class FileText:
 
     def bindings(self) -> dict[str, ast.stmt]:
         """`{name: statement}` of the names that the top level of the file binds."""
-        found = {}
+        statements = {}
         for statement in self._top:
             for name in bound_by_statement(statement):
-                found[name] = statement
-        return found
+                statements[name] = statement
+        return statements
 
     def lists(self) -> list[str]:
         """The names of the file's lists; without one those of all its own things."""
         imports = (ast.Import, ast.ImportFrom)
-        own = {k: v for k, v in self.bindings().items() if not isinstance(v, imports)}
+        things = {
+            k: v for k, v in self.bindings().items() if not isinstance(v, imports)
+        }
         lists = [
             name
-            for name, each in own.items()
-            if isinstance(each, ast.Assign) and isinstance(each.value, ast.List)
+            for name, statement in things.items()
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.List)
         ]
-        return lists or list(own)
+        return lists or list(things)
 
     def may_have(self, names: Collection[str]) -> bool:
         """Whether the file has one of the names, as far as its text can tell."""
         if not self._is_parsed or not self.bindings().keys().isdisjoint(names):
             return True
-        nodes = [node for each in self._body for node in ast.walk(each)]
+        nodes = [node for statement in self._body for node in ast.walk(statement)]
         has_star = any(isinstance(n, ast.alias) and n.name == "*" for n in nodes)
         calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
         return has_star or "__getattr__" in self.bindings() or bool(calls & _DYNAMIC)
@@ -115,7 +119,9 @@ class FileText:
         """Raises if the file would train or evaluate while it is imported."""
         # Functions of the file that are called are read too, each of them once.
         unread = {
-            each.name: each.body for each in self._body if isinstance(each, _FUNCTIONS)
+            statement.name: statement.body
+            for statement in self._body
+            if isinstance(statement, _FUNCTIONS)
         }
         functions = set(unread)
         waiting = [(call, call) for call in _calls(self._top)]
@@ -140,17 +146,17 @@ class FileText:
         for name, statement in bindings.items():
             if name in ignored or not _may_be_misspelt(name, statement):
                 continue
-            near = difflib.get_close_matches(name, missing, 1, _ALIKE)
-            if near:
+            matches = difflib.get_close_matches(name, missing, 1, _ALIKE)
+            if matches:
                 raise errors.InvalidArgumentError(
                     f"{self.path}, line {statement.lineno}: nothing looks for "
-                    f"`{name}`; expected `{near[0]}`. If it is something else, begin "
-                    "its name with an underscore."
+                    f"`{name}`; expected `{matches[0]}`. If it is something else, "
+                    "begin its name with an underscore."
                 )
 
     def _used(self) -> set[str]:
         """The names that something in the file reads."""
-        nodes = [node for each in self._body for node in ast.walk(each)]
+        nodes = [node for statement in self._body for node in ast.walk(statement)]
         return {
             node.id
             for node in nodes
@@ -199,7 +205,7 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _calls(statements: Iterable[ast.stmt]) -> list[ast.Call]:
     """The calls that run with the statements."""
-    nodes = [node for each in statements for node in _run_at_once(each)]
+    nodes = [node for statement in statements for node in _run_at_once(statement)]
     return [node for node in nodes if isinstance(node, ast.Call)]
 
 

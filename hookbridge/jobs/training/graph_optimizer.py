@@ -70,10 +70,11 @@ class GraphOptimizer:
         """An optimizer of TF1 for the default graph."""
         step = v1.train.get_or_create_global_step()
         if self._legacy is None:
-            own = parameters(self._definition.module.optimizer).get("learning_rate")
-            if own is None or own.default is own.empty:
+            rates = parameters(self._definition.module.optimizer)
+            parameter = rates.get("learning_rate")
+            if parameter is None or parameter.default is parameter.empty:
                 return self._definition.optimizer()
-            rate = _named_learning_rate(own.default, step)
+            rate = _named_learning_rate(parameter.default, step)
             return self._definition.optimizer(learning_rate=rate)
         rate = self._rate
         if isinstance(rate, dict):

@@ -43,8 +43,8 @@ class Inputs:
 
     def has(self, mode: str) -> bool:
         """Whether there are data for a mode."""
-        own = self._definition.optional(_OWN_INPUTS[mode]) is not None
-        return own or bool(self._files(mode))
+        has_function = self._definition.optional(_OWN_INPUTS[mode]) is not None
+        return has_function or bool(self._files(mode))
 
     def function(self, mode: str) -> Callable[[], Any]:
         """An `input_fn` without arguments, for graphs and eager mode alike.
@@ -54,8 +54,8 @@ class Inputs:
         """
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
-            own = find_function(definition.module, _OWN_INPUTS[mode])
-            return lambda: _checked(definition, _OWN_INPUTS[mode], own())
+            input_fn = find_function(definition.module, _OWN_INPUTS[mode])
+            return lambda: _checked(definition, _OWN_INPUTS[mode], input_fn())
         if not self._files(mode):
             flag = FLAGS[mode]
             raise errors.InvalidArgumentError(
@@ -95,11 +95,11 @@ class Inputs:
 
     def nothing_to_train_on(self) -> errors.InvalidArgumentError:
         """The error about training data that have no batch, with what was read."""
-        definition, own = self._definition, _OWN_INPUTS[TRAIN]
-        if definition.optional(own) is not None:
+        definition, function = self._definition, _OWN_INPUTS[TRAIN]
+        if definition.optional(function) is not None:
             return errors.InvalidArgumentError(
-                f"No step was made: the dataset of `{own}` in {definition.path} has "
-                "no batch; expected at least one."
+                f"No step was made: the dataset of `{function}` in {definition.path} "
+                "has no batch; expected at least one."
             )
         skipped = len(self.skipped.get(TRAIN, ()))
         return errors.InvalidArgumentError(

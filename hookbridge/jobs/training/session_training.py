@@ -68,9 +68,9 @@ class SessionTraining:
         if params is not None and process.replicas is not None:
             params["replicas_to_aggregate"] = process.replicas
         # A trainer needs no device of another, which may have ended.
-        config, place = session_config(self._devices), process.config
-        if (place.task_type, place.task_index) in trainers(place):
-            config.device_filters.extend(["/job:ps", own_device(place)])
+        config, task = session_config(self._devices), process.config
+        if (task.task_type, task.task_index) in trainers(task):
+            config.device_filters.extend(["/job:ps", own_device(task)])
         return hb.estimator.Estimator(
             self._estimator_spec if self._graph_model else self._model_fn,
             process.settings.model_dir,

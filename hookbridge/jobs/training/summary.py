@@ -119,7 +119,7 @@ def summary(
         "SavedModel": exported if os.path.isdir(exported) else None,
     }
     lines = [_outcome(settings, facts, before, last_step)]
-    lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
+    lines += [f"  {name:<12} {path}" for name, path in places.items() if path]
     for mode, rows in process.inputs.skipped.items():
         if rows:
             lines.append(

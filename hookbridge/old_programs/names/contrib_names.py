@@ -55,24 +55,24 @@ def lives(name: str) -> bool:
         return True
     area, has_files, files = path.partition(".python.")
     if has_files:
-        *_, near, last = ["", *files.split(".")]
+        *_, parent, attribute = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
         return (
-            (areas_above(area) and last in FILES_IN_AREAS)
+            (areas_above(area) and attribute in FILES_IN_AREAS)
             or any(
-                f"{place}.{last}" in NAMES or last in names().get(place, ())
-                for place in (area, f"{area}.{near}")
+                f"{module}.{attribute}" in NAMES or attribute in names().get(module, ())
+                for module in (area, f"{area}.{parent}")
             )
-            or bool(in_file_of_slim(area, near, last))
+            or bool(in_file_of_slim(area, parent, attribute))
         )
     # The innermost area above the name decides; after a class anything may follow.
     parts = path.split(".")
-    for place in range(len(parts) - 1, 0, -1):
-        above = ".".join(parts[:place])
+    for length in range(len(parts) - 1, 0, -1):
+        above = ".".join(parts[:length])
         if above in NAMES:
             return True
         if above in names():
-            return parts[place] in names()[above]
+            return parts[length] in names()[above]
     return False
 
 

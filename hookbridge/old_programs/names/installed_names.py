@@ -53,26 +53,26 @@ def missing(name: str, num_modules: int = 1) -> Missing:
         asks for files, and no `__getattr__` helps.
     """
     root, *parts = name.split(".")
-    place = package(root)
-    return _UNKNOWN if place is None else missing_below(place, parts, num_modules - 1)
+    path = package(root)
+    return _UNKNOWN if path is None else missing_below(path, parts, num_modules - 1)
 
 
-def missing_below(place: Path, parts: Sequence[str], num_modules: int) -> Missing:
+def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing:
     """The same for the parts of a name below a package in a folder, or a module."""
     for number, part in enumerate(parts):
-        rest = ".".join(parts[number:])
-        if place.is_file():
-            return _answer(has(place, part), Missing(rest, True))
-        inside = place / part
+        absent = ".".join(parts[number:])
+        if path.is_file():
+            return _answer(has(path, part), Missing(absent, True))
+        inside = path / part
         if (inside / "__init__.py").is_file() or (
-            inside.is_dir() and not any(map(_is_built, place.glob(f"{part}.*")))
+            inside.is_dir() and not any(map(_is_built, path.glob(f"{part}.*")))
         ):
-            place = inside
+            path = inside
         elif (file := inside.with_suffix(".py")).is_file():
-            place = file
+            path = file
         else:
             is_module = number < num_modules
-            return _answer(_package_has(place, part, is_module), Missing(rest))
+            return _answer(_package_has(path, part, is_module), Missing(absent))
     return Missing()
 
 
@@ -158,12 +158,12 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
     """Whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
-    place = file.parents[dots - 1] if dots else package(parts.pop(0))
-    if place is None:
+    path = file.parents[dots - 1] if dots else package(parts.pop(0))
+    if path is None:
         return None  # not installed
-    place = place.joinpath(*parts)
-    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    if place.is_dir() and any(place.glob(f"{name}*")):
+    path = path.joinpath(*parts)
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if path.is_dir() and any(path.glob(f"{name}*")):
         return None  # a star gives those modules of a package that were imported
     return False if source in asked else _gives(source, name, asked)
 

@@ -65,8 +65,8 @@ def class_of(function: str) -> str:
     """The class of Keras that a dotted name means; empty if it has no old arguments."""
     if "keras" not in function:
         return ""  # a scan asks for every call
-    place, _, name = function.rpartition(".")
-    is_of_keras = place.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
+    module, _, name = function.rpartition(".")
+    is_of_keras = module.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
     return name if is_of_keras and name in OF_CLASSES else ""
 
 
@@ -83,11 +83,11 @@ def sides(call: ast.Call, function: str) -> list[ast.expr]:
     names = _side_names(class_of(function))
     if not names or len(call.args) != 1 + len(names):
         return []
-    given = {keyword.arg for keyword in call.keywords}
+    keywords = {keyword.arg for keyword in call.keywords}
     # The third argument of Keras 2 are the strides: Keras 2.3 told them by these names.
-    is_new = bool(given & {"data_format", "padding", "strides"})
+    is_new = bool(keywords & {"data_format", "padding", "strides"})
     kinds = (ast.Starred, ast.Tuple, ast.List)
-    is_new |= any(isinstance(one, kinds) for one in call.args)
+    is_new |= any(isinstance(argument, kinds) for argument in call.args)
     return [] if is_new else call.args[1:]
 
 
@@ -113,8 +113,8 @@ def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]
 
 def _joined(sizes: list[ast.expr]) -> str:
     """The first one of the sizes with the others behind it."""
-    others = ", ".join(ast.unparse(one).replace("{", "{{") for one in sizes[1:])
-    return f"({{}}, {others})"
+    further = ", ".join(ast.unparse(size).replace("{", "{{") for size in sizes[1:])
+    return f"({{}}, {further})"
 
 
 def has_old_ends(call: ast.Call) -> bool:
@@ -132,13 +132,15 @@ def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
     """Whether a call has arguments that no Keras of TensorFlow 2 takes."""
-    given = {keyword.arg or "" for keyword in call.keywords} - {RATE}
+    keywords = {keyword.arg or "" for keyword in call.keywords} - {RATE}
     method = getattr(call.func, "attr", "")
-    if given & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
+    if keywords & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
         return True
     if not class_of(function):
         return False
-    return bool(given & OF_CLASSES[class_of(function)].keys() or sides(call, function))
+    return bool(
+        keywords & OF_CLASSES[class_of(function)].keys() or sides(call, function)
+    )
 
 
 def of_today(
@@ -153,14 +155,14 @@ def of_today(
     """
     args, named = _with_joined_sides(name, args, named)
     old = OF_CLASSES[name]
-    found = {}
+    translated = {}
     for argument, value in named.items():
         today = old.get(argument, argument)
         is_refused = argument == _MODE and value != 0
         if today or is_refused:
             is_old = argument in old
-            found[today or argument] = _value(argument, value) if is_old else value
-    return args, found
+            translated[today or argument] = _value(argument, value) if is_old else value
+    return args, translated
 
 
 def _with_joined_sides(

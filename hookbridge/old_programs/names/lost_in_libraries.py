@@ -70,11 +70,11 @@ def lost_methods(method: str) -> list[str]:
 
 @functools.cache
 def _methods() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_method: dict[str, list[str]] = {}
     for name, row in lost_names().items():
         if row.is_method:
-            found.setdefault(name.rpartition(".")[2], []).append(name)
-    return found
+            by_method.setdefault(name.rpartition(".")[2], []).append(name)
+    return by_method
 
 
 def is_there(name: str) -> bool:
@@ -95,4 +95,6 @@ def lost_part(name: str) -> str:
         return ""
     parts = name.split(".")
     beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next((one for one in beginnings if one in lost_names()), "")
+    return next(
+        (beginning for beginning in beginnings if beginning in lost_names()), ""
+    )

@@ -71,8 +71,10 @@ def _row(name: str) -> tuple[_Row | None, str]:
         inside = parts[end] if end < len(parts) else ""
         if inside not in names:
             return None, ""
-        place, last = names[inside]
-        return _Row(str(place), float(last)), ".".join(["", *parts[end + 1 :]])
+        moved_to, last_release = names[inside]
+        return _Row(str(moved_to), float(last_release)), ".".join(
+            ["", *parts[end + 1 :]]
+        )
     return None, ""
 
 
@@ -88,7 +90,7 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
                 "KERAS_BY_RUN", hint='`importlib.metadata.version("keras")`'
             )
         return Resolution("KERAS_MOVED", "tf_keras.__version__")
-    row, rest = _row(name)
+    row, suffix = _row(name)
     if row is None:
         return None
     if row.place == _BY_RUN:
@@ -96,7 +98,7 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
     if not row.place:
         return Resolution("KERAS_GONE", hint=_way_out(name))
     code = "KERAS2_NAME" if is_there(name, target) else "KERAS_MOVED"
-    return Resolution(code, row.place + rest)
+    return Resolution(code, row.place + suffix)
 
 
 def is_there(name: str, target: Target) -> bool:
@@ -113,12 +115,12 @@ def resolve_in_tensorflow(name: str) -> Resolution | None:
         return None
     short = name.replace(f"{V1}.", "tf.", 1)
     old = short.replace(TF_KERAS, KERAS, 1)
-    row, rest = _row(old)
-    if row is None or row.place + rest in (name, short):
+    row, suffix = _row(old)
+    if row is None or row.place + suffix in (name, short):
         return None
     if row.place.startswith("tf."):
-        living = row.place + rest
-        return Resolution("KERAS_MOVED", living.replace("tf.", f"{V1}.", 1))
+        replacement = row.place + suffix
+        return Resolution("KERAS_MOVED", replacement.replace("tf.", f"{V1}.", 1))
     code = "KERAS_BY_RUN" if row.place else "KERAS_GONE"
     return Resolution(code, hint=_way_out(old))
 
@@ -128,7 +130,7 @@ def _way_out(name: str) -> str:
     hints: dict[str, str] = table("names")["hints"]
     parts = f"tf.{name}".split(".")
     above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
-    return next((hints[one] for one in above if one in hints), "your own code")
+    return next((hints[parent] for parent in above if parent in hints), "your own code")
 
 
 def in_file(living: str, of_tf1: bool) -> str:
@@ -148,16 +150,16 @@ def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
       package: the package of Keras 2.
       of_tf1: whether the file that imports it means TensorFlow 1.
     """
-    rest = dotted.removeprefix(KERAS)
-    today = [rest, *(f".{place}" for place in moved_in_keras(rest))]
-    found = []
-    for one in today:
-        both = [f"{package}{one}", f"{package}.api._v1.keras{one}"]
-        found += both[::-1] if of_tf1 else both
-        found.append(f"{package}.src{one}")
+    suffix = dotted.removeprefix(KERAS)
+    today = [suffix, *(f".{moved}" for moved in moved_in_keras(suffix))]
+    candidates = []
+    for suffix_today in today:
+        both = [f"{package}{suffix_today}", f"{package}.api._v1.keras{suffix_today}"]
+        candidates += both[::-1] if of_tf1 else both
+        candidates.append(f"{package}.src{suffix_today}")
     # These take `lr` and `decay`.
-    legacy = [f"{package}.optimizers.legacy"] if rest == ".optimizers" else []
-    return found if of_tf1 else [*legacy, *found]
+    legacy = [f"{package}.optimizers.legacy"] if suffix == ".optimizers" else []
+    return candidates if of_tf1 else [*legacy, *candidates]
 
 
 def own_names(dotted: str) -> dict[str, str]:

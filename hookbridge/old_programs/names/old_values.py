@@ -55,15 +55,15 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
         yield from keras_arguments.values_today(call, function)
     elif function in (*STACKING, SAMPLING):
         taken = (*call.args[:1], *_named(call, *_FIRST))
-        yield from ((one, "list({})") for one in taken if _is_no_sequence(one))
+        yield from ((a, "list({})") for a in taken if _is_no_sequence(a))
     elif function in WHOLE or function.startswith("tf."):
-        yield from ((one, "int({})") for one in _numbers(call, function))
+        yield from ((number, "int({})") for number in _numbers(call, function))
     elif function == READING:
         yield from _reading(call)
     elif function in LOADING and _has_one_argument(call):
         yield call.func, LOADING[function]
     elif function == MAKING:
-        yield from ((one, "None") for one in _named(call, "copy") if _is_false(one))
+        yield from ((a, "None") for a in _named(call, "copy") if _is_false(a))
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
@@ -78,10 +78,10 @@ def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
     """The sizes in the shape of a call, if they stand there one by one."""
     if function not in SHAPED:
         return []
-    place = SHAPED[function]
-    shapes = (*call.args[place : place + 1], *_named(call, "shape"))
-    found = (one.elts for one in shapes if isinstance(one, ast.List | ast.Tuple))
-    return [size for sizes in found for size in sizes]
+    index = SHAPED[function]
+    shapes = (*call.args[index : index + 1], *_named(call, "shape"))
+    listed = (s.elts for s in shapes if isinstance(s, ast.List | ast.Tuple))
+    return [size for sizes in listed for size in sizes]
 
 
 def _reading(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
@@ -99,7 +99,7 @@ def _has_one_argument(call: ast.Call) -> bool:
 def reads_bytes(call: ast.Call) -> bool:
     """Whether a call of `numpy.fromstring` has no separator."""
     separators = _named(call, "sep")
-    is_empty = all(getattr(one, "value", one) == "" for one in separators)
+    is_empty = all(getattr(s, "value", s) == "" for s in separators)
     return is_empty and len(call.args) < 4
 
 
@@ -108,16 +108,16 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
     name = last_name(call.func)
     if name != "open":
         return None
-    for one in (*call.args[1:2], *_named(call, "mode")):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str):
-            return one if _OLD_MODE.fullmatch(one.value) else None
+    for mode in (*call.args[1:2], *_named(call, "mode")):
+        if isinstance(mode, ast.Constant) and isinstance(mode.value, str):
+            return mode if _OLD_MODE.fullmatch(mode.value) else None
     return None
 
 
 def mode_of_today(mode: str) -> str:
     """A mode without `U`, which Python lost in 3.11."""
-    rest = mode.replace("U", "")
-    return rest if "r" in rest else f"r{rest}"
+    without_u = mode.replace("U", "")
+    return without_u if "r" in without_u else f"r{without_u}"
 
 
 def _named(call: ast.Call, *names: str) -> list[ast.expr]:

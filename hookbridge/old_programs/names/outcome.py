@@ -55,5 +55,5 @@ def joined(*parts: str) -> str:
 
 def has_estimator(rest: str, v1: bool = False) -> bool:
     """Whether the last TensorFlow with Estimator has a name of it."""
-    place = f"{V1}.estimator" if v1 else "tf.estimator"
-    return Target("2.15").has(joined(place, rest))
+    prefix = f"{V1}.estimator" if v1 else "tf.estimator"
+    return Target("2.15").has(joined(prefix, rest))

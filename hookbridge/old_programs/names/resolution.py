@@ -51,11 +51,11 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 def resolve(name: str, target: Target) -> Resolution | None:
     """What becomes of a canonical name; None if the target has it."""
     root = name.partition(".")[0]
-    owner, _, last = name.rpartition(".")
+    owner, _, attribute = name.rpartition(".")
     if name in old_keras.VERSIONS:
         return old_keras.resolve(name, owner, target)
-    if owner and last.startswith("__") and last.endswith("__"):
-        return _resolve_of_module(owner, last, target)
+    if owner and attribute.startswith("__") and attribute.endswith("__"):
+        return _resolve_of_module(owner, attribute, target)
     if part := lost_part(name):
         return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
@@ -87,9 +87,9 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
 
 def _hook_of_today(name: str, target: Target) -> str:
     """The name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
-    place, _, last = name.rpartition(".")
-    hook = f"{V1}.train.{last}"
-    is_hook = place in _OF_HOOKS and last.endswith(_HOOKS)
+    module, _, attribute = name.rpartition(".")
+    hook = f"{V1}.train.{attribute}"
+    is_hook = module in _OF_HOOKS and attribute.endswith(_HOOKS)
     return hook if is_hook and target.has(hook) else ""
 
 
@@ -114,8 +114,8 @@ def is_of_no_version(name: str) -> bool:
     A program of TensorFlow 1 that has such a name does not get there. The names of
     before 1.0 that have a hint, and what is below them, are no such names.
     """
-    for place in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
-        name = name.replace(place, "tf.estimator.", 1)
+    for estimator in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
+        name = name.replace(estimator, "tf.estimator.", 1)
     name = name.replace(f"{V1}.", "tf.", 1)
     hints = table("names")["hints"]
     if had_in_tf1(name) or any(is_below(name, old) for old in hints):
@@ -130,13 +130,13 @@ def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | N
             return None
         v1 = name.replace("tf.", f"{V1}.", 1)
         return Resolution("V1_NAME", v1) if target.has(v1) else Resolution("MISSING")
-    rest = name[len(prefix) + 1 :]
-    is_v1 = not has_estimator(rest)
-    if is_v1 and not has_estimator(rest, v1=True):
-        return gone(name) if had_in_tf1(f"tf.estimator.{rest}") else _NEVER
+    inside = name[len(prefix) + 1 :]
+    is_v1 = not has_estimator(inside)
+    if is_v1 and not has_estimator(inside, v1=True):
+        return gone(name) if had_in_tf1(f"tf.estimator.{inside}") else _NEVER
     if prefix == f"{V1}.estimator":
-        is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
-    return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", rest))
+        is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
+    return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
 
 
 def _resolve_keras_estimator(
@@ -161,35 +161,37 @@ def _contrib(path: str, target: Target) -> str:
     if source is not None:
         return _public(source, "", target) or carried
     area, _, files = path.partition(".python.")
-    *_, file, last = ["", *files.split(".")]
-    if in_slim := contrib_names.in_file_of_slim(area, file, last):
+    *_, file, attribute = ["", *files.split(".")]
+    if in_slim := contrib_names.in_file_of_slim(area, file, attribute):
         return in_slim
     parts = path.split(".")
-    for place in range(len(parts) - 1, 0, -1):
-        name, rest = parts[place], ".".join(parts[place + 1 :])
-        for source in contrib_names.AREAS.get(".".join(parts[:place]), ()):
+    for length in range(len(parts) - 1, 0, -1):
+        name, suffix = parts[length], ".".join(parts[length + 1 :])
+        for source in contrib_names.AREAS.get(".".join(parts[:length]), ()):
             if source.startswith("ours."):
                 *rooms, module = source.split(".")[1:]
-                own = packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
-                if has(own, name):
+                source_file = packaged(
+                    "hookbridge.contrib", "areas", *rooms, f"{module}.py"
+                )
+                if has(source_file, name):
                     return carried
-            elif living := _public(source, name, target):
-                return joined(living, rest)
+            elif replacement := _public(source, name, target):
+                return joined(replacement, suffix)
     return carried
 
 
 def _public(source: str, name: str, target: Target) -> str:
     """The name in a public place of today; empty if it is not certainly there."""
     dotted = joined(source, name)
-    root, _, rest = dotted.partition(".")
+    root, _, inside = dotted.partition(".")
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
     if root == "tf_slim" and _resolve_slim(dotted, root, target) is None:
         return dotted
-    if root == "estimator" and has_estimator(rest, v1=True):
+    if root == "estimator" and has_estimator(inside, v1=True):
         outcome = _resolve_estimator(
-            f"{V1}.estimator.{rest}", f"{V1}.estimator", target
+            f"{V1}.estimator.{inside}", f"{V1}.estimator", target
         )
         return outcome.living if outcome is not None and outcome.living else ""
     return ""
@@ -197,8 +199,8 @@ def _public(source: str, name: str, target: Target) -> str:
 
 def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     if name == _MNIST or name.startswith(f"{_MNIST}."):
-        rest = name[len(_MNIST) + 1 :]
-        return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", rest))
+        inside = name[len(_MNIST) + 1 :]
+        return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", inside))
     if _MNIST.startswith(f"{name}."):
         return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
     return gone(name)
@@ -207,8 +209,8 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
 def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
-        place = "" if inside.startswith("layers.") else "slim"
-        return Resolution("SLIM_BROKEN", joined(_CARRIED, place, inside))
+        area = "" if inside.startswith("layers.") else "slim"
+        return Resolution("SLIM_BROKEN", joined(_CARRIED, area, inside))
     return (
         None
         if slim_has(name)

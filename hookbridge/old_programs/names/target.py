@@ -35,8 +35,8 @@ def versions() -> tuple[str, ...]:
 def newest_here() -> str:
     """The newest release, or the candidate of the next one where that is installed."""
     candidate = versions()[-1]
-    found = installed.tensorflow()
-    is_here = found is not None and candidate == ".".join(map(str, found))
+    version = installed.tensorflow()
+    is_here = version is not None and candidate == ".".join(map(str, version))
     return candidate if is_here else RELEASED
 
 
@@ -49,8 +49,8 @@ def said(version: str) -> str:
     text = f"target TensorFlow {version}"
     if here in ("", version):
         return text
-    other = f"`--target={here}`" if here in versions() else here
-    return f"{text}; installed is {other}"
+    named = f"`--target={here}`" if here in versions() else here
+    return f"{text}; installed is {named}"
 
 
 class Target:
@@ -72,13 +72,13 @@ class Target:
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        rest, kind = name.partition(".")[2], "v2"
-        if is_below(rest, _V1):
-            rest, kind = rest[len(_V1) + 1 :], "v1"
-        gone: list[str] = table("names")["gone where names are not listed"]
-        if any(is_below(rest, one) for one in gone):
+        inside, kind = name.partition(".")[2], "v2"
+        if is_below(inside, _V1):
+            inside, kind = inside[len(_V1) + 1 :], "v1"
+        removed: list[str] = table("names")["gone where names are not listed"]
+        if any(is_below(inside, removed_name) for removed_name in removed):
             return False
-        return _has(self._modules[kind], rest)
+        return _has(self._modules[kind], inside)
 
     @property
     def has_estimator(self) -> bool:
@@ -99,10 +99,10 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
     """Whether a table of modules has a name; what follows a class is not listed."""
     module = ""
     for part in rest.split(".") if rest else ():
-        held = names.get(module, ())
-        if held is None:
+        members = names.get(module, ())
+        if members is None:
             return True
-        if part not in held and not part.startswith("__"):
+        if part not in members and not part.startswith("__"):
             return False
         module = f"{module}.{part}" if module else part
         if module not in names:
@@ -112,15 +112,15 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
 
 def had_in_tf1(name: str) -> bool:
     """Whether TensorFlow 1.15 had a public name `tf.X`, or a name of `tf.contrib`."""
-    rest = name.removeprefix("tf.").removeprefix("compat.v1.")
-    if f"{rest}.".startswith("contrib."):
-        return _has(table("public-1.15")["contrib"], rest[len("contrib.") :])
-    return _has(table("public-1.15")["tf"], rest)
+    inside = name.removeprefix("tf.").removeprefix("compat.v1.")
+    if f"{inside}.".startswith("contrib."):
+        return _has(table("public-1.15")["contrib"], inside[len("contrib.") :])
+    return _has(table("public-1.15")["tf"], inside)
 
 
 def slim_has(name: str) -> bool:
     """Whether tf_slim has a name."""
-    rest = name.partition(".")[2]
+    inside = name.partition(".")[2]
     # The names of these packages are not listed.
-    is_package = rest.partition(".")[0] in ("nets", "data")
-    return is_package or _has(table("tf_slim-1.1"), rest)
+    is_package = inside.partition(".")[0] in ("nets", "data")
+    return is_package or _has(table("tf_slim-1.1"), inside)

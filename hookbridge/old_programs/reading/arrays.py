@@ -66,7 +66,7 @@ class Arrays:
         """Whether a name is used as an array, or has no other value, where it is."""
         scope = self._scope(node)
         inside = list(ast.walk(scope))
-        if any(_is_field(one, node.id) for one in inside):
+        if any(_is_field(part, node.id) for part in inside):
             return True
         values = list(self._values(node.id, inside))
         if node.id in self._asked or not values:
@@ -98,11 +98,11 @@ class Arrays:
             return False
         target = parent.targets[0]
         return isinstance(target, ast.Name) and any(
-            self._is_taken(one)
-            for one in ast.walk(self._scope(method))
-            if isinstance(one, ast.Name)
-            and one.id == target.id
-            and isinstance(one.ctx, ast.Load)
+            self._is_taken(part)
+            for part in ast.walk(self._scope(method))
+            if isinstance(part, ast.Name)
+            and part.id == target.id
+            and isinstance(part.ctx, ast.Load)
         )
 
     def _is_taken(self, node: ast.AST) -> bool:

@@ -190,20 +190,24 @@ class Names:
 
     def imported_names(self) -> set[str]:
         """The dotted names that the imports at its top level bind."""
-        return {dotted for held in self._top.imported.values() for dotted in held}
+        return {
+            dotted
+            for dotted_names in self._top.imported.values()
+            for dotted in dotted_names
+        }
 
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""
-        found: set[str] = set()
+        names: set[str] = set()
         for node, scope in self._roots.items():
-            if node.id not in found and isinstance(node.ctx, ast.Load):
+            if node.id not in names and isinstance(node.ctx, ast.Load):
                 inner: Scope | None = scope
                 while inner is not None and not inner.has(node.id):
                     inner = inner.above
                 if inner is None:
-                    found.add(node.id)
-        return frozenset(found)
+                    names.add(node.id)
+        return frozenset(names)
 
     def through_program(self, node: ast.AST) -> str | None:
         """The dotted name of an expression as imported, or None.

@@ -68,10 +68,10 @@ def has_mark(node: ast.stmt, comments: Sequence[Comment]) -> bool:
       node: the statement.
       comments: those of its file.
     """
-    last = node.end_lineno or node.lineno
+    end = node.end_lineno or node.lineno
     is_off = False
     for comment in comments:
-        if comment.line > last:
+        if comment.line > end:
             break
         if _WHOLE_FILE.search(comment.text):
             return True

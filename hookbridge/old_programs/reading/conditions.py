@@ -43,8 +43,8 @@ _METHODS = frozenset({"split", "startswith", "strip", "rstrip"})
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version, as far as they lead it."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, match[0].split("."))) if match else ()
 
 
 # What functions of one argument make, by their last names: those of Python, and those
@@ -108,7 +108,7 @@ class Conditions:
         `tensorflow` is the only version of TensorFlow that counts, if it is given.
         """
         try:
-            found = {
+            outcomes = {
                 bool(_Reading(self, python, tensorflow or version).value(test))
                 for python, version in _ENDS
             }
@@ -120,7 +120,7 @@ class Conditions:
             RecursionError,
         ):
             return None
-        return found.pop() if len(found) == 1 else None
+        return outcomes.pop() if len(outcomes) == 1 else None
 
     def known(self, python: str, tensorflow: str, node: ast.AST) -> Any:
         """What a name of Python's or TensorFlow's version is, or another value."""
@@ -173,8 +173,8 @@ class _Reading:
         if isinstance(node, ast.Call):
             return self._called(node)
         if isinstance(node, ast.Name | ast.Attribute):
-            found = self._conditions.known(*self._versions, node)
-            return self.value(found) if isinstance(found, ast.AST) else found
+            known = self._conditions.known(*self._versions, node)
+            return self.value(known) if isinstance(known, ast.AST) else known
         raise UnknownConditionError
 
     def _either(self, node: ast.BoolOp) -> bool:
@@ -215,7 +215,7 @@ class _Reading:
         name = getattr(function, "id", None) or getattr(function, "attr", "")
         if name in _CONVERSIONS and len(arguments) == 1:
             return _CONVERSIONS[name](self.value(arguments[0]))
-        if name == "map" and [ast.unparse(one) for one in arguments[:1]] == ["int"]:
+        if name == "map" and [ast.unparse(a) for a in arguments[:1]] == ["int"]:
             return tuple(int(part) for part in self.value(arguments[1]))
         if name in ("python_version", "python_version_tuple") and not arguments:
             return self.value(function)

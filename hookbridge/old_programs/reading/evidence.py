@@ -87,8 +87,8 @@ class Use(NamedTuple):
     place: str = ""  # how a user finds the line, if it is one of a notebook
 
     def __str__(self) -> str:
-        place = self.place or (f":{self.line}" if self.line else "")
-        return f"{self.name} in {os.path.basename(self.file)}{place}"
+        where = self.place or (f":{self.line}" if self.line else "")
+        return f"{self.name} in {os.path.basename(self.file)}{where}"
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def examine(
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
-    lost = {lost_part(name) for _, name in uses(nodes, names)} - {""}
-    return Evidence(**first_uses, written=written, lost=frozenset(lost))
+    removed = {lost_part(name) for _, name in uses(nodes, names)} - {""}
+    return Evidence(**first_uses, written=written, lost=frozenset(removed))
 
 
 def _signs(
@@ -160,7 +160,7 @@ def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[_Sign]:
     """What imports, names, calls and constants show, one node at a time."""
-    given = names.given
+    starred = names.given
     for node in nodes:
         if isinstance(node, ast.Attribute):
             yield from _examine_attribute(node, names, target)
@@ -171,13 +171,13 @@ def _examine_nodes(
         elif isinstance(node, ast.Constant):
             if node.value == _LEGACY_KERAS:
                 yield "keras_choice", _LEGACY_KERAS, node.lineno
-        elif given and isinstance(node, ast.Name):
-            name = names.canonical(node) if node.id in given else None
+        elif starred and isinstance(node, ast.Name):
+            name = names.canonical(node) if node.id in starred else None
             if name is not None:
                 yield from _examine_name(name, node.lineno, target)
         elif type(node) in STATEMENTS:
-            for one in imports(node):
-                yield from _examine_import(one.full, one.node.lineno, target)
+            for imported in imports(node):
+                yield from _examine_import(imported.full, imported.node.lineno, target)
 
 
 def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:

@@ -23,17 +23,17 @@ def canonical(dotted: str) -> str:
     `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
     `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
-    root, _, rest = dotted.partition(".")
-    if root != "tensorflow" or f"{rest}.".startswith(("python.", "core.")):
+    root, _, inside = dotted.partition(".")
+    if root != "tensorflow" or f"{inside}.".startswith(("python.", "core.")):
         return dotted
-    rest = _COPIES.sub("", rest)
-    if rest.startswith("compat.v1.contrib"):
-        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
-    if rest == "compat.v2" or rest.startswith("compat.v2."):
-        rest = rest[len("compat.v2.") :]
-    if rest.startswith("contrib.") and ".python." in rest:
-        rest = _public_contrib(rest)
-    return f"tf.{rest}" if rest else "tf"
+    inside = _COPIES.sub("", inside)
+    if inside.startswith("compat.v1.contrib"):
+        inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
+    if inside == "compat.v2" or inside.startswith("compat.v2."):
+        inside = inside[len("compat.v2.") :]
+    if inside.startswith("contrib.") and ".python." in inside:
+        inside = _public_contrib(inside)
+    return f"tf.{inside}" if inside else "tf"
 
 
 def _public_contrib(rest: str) -> str:
@@ -50,18 +50,18 @@ def _public_contrib(rest: str) -> str:
         return rest
     first = classes[0]
     area = package.removeprefix("contrib.")
-    near = f"{area}.{parts[first - 1]}" if first else area
-    if parts[first] in contrib_names.names().get(near, ()):
-        return f"contrib.{near}.{'.'.join(parts[first:])}"
+    parent = f"{area}.{parts[first - 1]}" if first else area
+    if parts[first] in contrib_names.names().get(parent, ()):
+        return f"contrib.{parent}.{'.'.join(parts[first:])}"
     return f"{package}.{'.'.join(parts[first:])}"
 
 
 def as_v1(name: str) -> str:
     """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
-    root, _, rest = name.partition(".")
-    if root != "tf" or rest.partition(".")[0] in ("compat", "contrib", "examples"):
+    root, _, inside = name.partition(".")
+    if root != "tf" or inside.partition(".")[0] in ("compat", "contrib", "examples"):
         return name
-    return f"{_V1}.{rest}" if rest else _V1
+    return f"{_V1}.{inside}" if inside else _V1
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ def loaded(node: ast.AST) -> str:
     function = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
     if function not in _LOADERS:
         return ""
-    keywords = {one.arg: one.value for one in node.keywords}
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     name = _text(node.args[0] if node.args else keywords.get("name"))
     if function == "__import__":
         has_list = "fromlist" in keywords or len(node.args) > 3

@@ -38,9 +38,9 @@ def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     calls = (node for node in module.nodes if isinstance(node, ast.Call))
     for name in filter(None, map(loaded, calls)):
         yield from _files(name.split("."), roots)
-    for one in all_imports(module.nodes):
-        level = getattr(one.node, "level", 0)
-        parts = [part for part in one.full.split(".") if part]
+    for imported_name in all_imports(module.nodes):
+        level = getattr(imported_name.node, "level", 0)
+        parts = [part for part in imported_name.full.split(".") if part]
         if not level:
             yield from _files(parts, roots)
             continue
@@ -58,16 +58,16 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     if parts[:1] == ["hookbridge"]:
         return  # a library, even if `roots` has a checkout of it
     for root in roots:
-        place, files = root, []
+        path, files = root, []
         for number, part in enumerate(parts, 1):
-            place = os.path.join(place, part)
+            path = os.path.join(path, part)
             name = ".".join(parts[:number])
-            if os.path.isfile(package := os.path.join(place, "__init__.py")):
+            if os.path.isfile(package := os.path.join(path, "__init__.py")):
                 files.append((name, package))
-            elif os.path.isfile(f"{place}.py"):
-                files.append((name, f"{place}.py"))
+            elif os.path.isfile(f"{path}.py"):
+                files.append((name, f"{path}.py"))
                 break
-            elif not os.path.isdir(place):
+            elif not os.path.isdir(path):
                 break
         if files:
             yield from files
@@ -76,7 +76,9 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def know(module: Module, own: Mapping[str, Module]) -> None:
     """Lets a module's names know those of the modules that it imports."""
-    module.names.own = {dotted: other.names for dotted, other in own.items()}
+    module.names.own = {
+        dotted: imported_module.names for dotted, imported_module in own.items()
+    }
 
 
 def link(module: Module, own: Mapping[str, Module]) -> bool:
@@ -100,9 +102,9 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
 
 def _take_starred(names: Names) -> None:
     """Binds what other modules of the program bind that this one stars."""
-    for other in filter(None, map(names.own.get, names.starred)):
-        for name, dotted in other.bound.items():
-            is_given = name in other.given
+    for starred_names in filter(None, map(names.own.get, names.starred)):
+        for name, dotted in starred_names.bound.items():
+            is_given = name in starred_names.given
             if not (is_given or name.startswith("_") or name in names.bound_here):
                 names.bound[name] = dotted
 
@@ -110,16 +112,16 @@ def _take_starred(names: Names) -> None:
 def _take_imported(names: Names) -> None:
     """Follows names that it imports from other modules of the program."""
     for name, dotted in list(names.bound.items()):
-        place, _, last = dotted.rpartition(".")
-        source = None if dotted in names.own else names.own.get(place)
+        module, _, attribute = dotted.rpartition(".")
+        source = None if dotted in names.own else names.own.get(module)
         if source is None:
             continue
-        if last in source.bound and last not in source.given:
-            names.bound[name] = source.bound[last]
+        if attribute in source.bound and attribute not in source.given:
+            names.bound[name] = source.bound[attribute]
             names.handed_on.add(name)
-        elif given := _starred_in(source, last):
-            names.bound[name] = given.dotted
-            names.given[name] = given._replace(star="")
+        elif from_star := _starred_in(source, attribute):
+            names.bound[name] = from_star.dotted
+            names.given[name] = from_star._replace(star="")
 
 
 def _starred_in(source: Names, name: str) -> Given | None:
@@ -133,11 +135,11 @@ def _through(module: Module) -> Iterator[tuple[str, str]]:
     for node in module.nodes if names.own else ():
         if not isinstance(node, ast.Attribute):
             continue
-        place = names.by_imports(node.value)
-        source = None if place is None else names.own.get(place)
-        if source is None or f"{place}.{node.attr}" in names.own:
+        owner = names.by_imports(node.value)
+        source = None if owner is None else names.own.get(owner)
+        if source is None or f"{owner}.{node.attr}" in names.own:
             continue
         if node.attr in source.bound:
-            yield f"{place}.{node.attr}", source.bound[node.attr]
-        elif given := _starred_in(source, node.attr):
-            yield f"{place}.{node.attr}", given.dotted
+            yield f"{owner}.{node.attr}", source.bound[node.attr]
+        elif from_star := _starred_in(source, node.attr):
+            yield f"{owner}.{node.attr}", from_star.dotted

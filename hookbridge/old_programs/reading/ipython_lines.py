@@ -54,8 +54,8 @@ def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def packages(lines: Sequence[str]) -> Iterator[str]:
     """The packages that lines import: `%matplotlib inline` imports Matplotlib."""
     for line in lines:
-        if (found := _IMPORTING.match(line)) and found["name"] not in _EXTENSIONS:
-            yield found["name"] or "matplotlib"
+        if (match := _IMPORTING.match(line)) and match["name"] not in _EXTENSIONS:
+            yield match["name"] or "matplotlib"
 
 
 def plain(code: str) -> str:
@@ -86,25 +86,25 @@ def as_python(code: str, lines: list[str]) -> str | SyntaxError:
     return error
 
 
-def _replace(rows: list[str], place: int, lines: list[str]) -> bool:
+def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
     """Puts a name for what is IPython's in a line; returns whether there is something.
 
     A line that ends with a backslash takes the next one along.
     """
-    row = rows[place - 1]
+    row = rows[number - 1]
     stripped = row.lstrip()
-    before, own = row[: len(row) - len(stripped)], stripped
-    if found := _ASSIGNED.fullmatch(row):
-        before, own = found[1], found[2]
+    before, code = row[: len(row) - len(stripped)], stripped
+    if match := _ASSIGNED.fullmatch(row):
+        before, code = match[1], match[2]
     elif not (stripped.startswith(_IPYTHON) or _HELP.fullmatch(row)):
         return False
     while True:
-        rows[place - 1] = before + _LINE.format(len(lines))
-        lines.append(own)
-        if not own.endswith("\\") or before.strip() or place == len(rows):
+        rows[number - 1] = before + _LINE.format(len(lines))
+        lines.append(code)
+        if not code.endswith("\\") or before.strip() or number == len(rows):
             return True
-        place += 1
-        own = rows[place - 1].removeprefix(before)
+        number += 1
+        code = rows[number - 1].removeprefix(before)
 
 
 def _error(code: str) -> SyntaxError | None:

@@ -28,17 +28,17 @@ _KINDS = ("acc_read", "accuracy_read", "acc_asked", "accuracy_asked")
 
 def of_name(name: str, line: int) -> Iterator[_Sign]:
     """What a dotted name shows: only old releases of Keras have some."""
-    if name.startswith(f"{KERAS}.") and (last := last_keras(name)) < 3:
-        yield "old" if last <= _OLD else "keras2", name, line
+    if name.startswith(f"{KERAS}.") and (last_release := last_keras(name)) < 3:
+        yield "old" if last_release <= _OLD else "keras2", name, line
 
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     """What the arguments of a call show."""
-    given = {keyword.arg or "" for keyword in call.keywords}
-    if "keras" not in function and given.isdisjoint(_TELLING):
+    keywords = {keyword.arg or "" for keyword in call.keywords}
+    if "keras" not in function and keywords.isdisjoint(_TELLING):
         return
     if "keras." in function and ".optimizers." in function:
-        for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS):
+        for name in sorted(keywords & keras_arguments.OF_OLD_OPTIMIZERS):
             yield "keras2", f"{function}({name}=)", call.lineno
             yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
@@ -83,10 +83,10 @@ def _read(node: ast.expr) -> Iterator[_Sign]:
 
 
 def _asked(node: ast.expr) -> Iterator[_Sign]:
-    for one in getattr(node, "elts", ()):
-        value = one.value if isinstance(one, ast.Constant) else None
+    for element in getattr(node, "elts", ()):
+        value = element.value if isinstance(element, ast.Constant) else None
         if value in ("acc", "accuracy"):
-            yield f"{value}_asked", value, one.lineno
+            yield f"{value}_asked", value, element.lineno
 
 
 def key_of_old_logs(first_uses: dict[str, _Use]) -> _Use | None:

@@ -104,8 +104,8 @@ def _files(folder: str) -> Iterator[str]:
     if folder.endswith(".py"):
         yield folder
         return
-    inside = ((place, name) for place, _, names in os.walk(folder) for name in names)
-    paths = sorted(os.path.join(*one) for one in inside)
+    inside = ((parent, name) for parent, _, names in os.walk(folder) for name in names)
+    paths = sorted(os.path.join(*parts) for parts in inside)
     files = (p for p in paths if p.endswith(".py") and _imports_tensorflow(p))
     yield from itertools.islice(files, MAX_FILES)
 

@@ -50,8 +50,10 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
     Each with the first use and their number. Nothing is imported. A package of many
     files is left out: it takes long to read, and is most often looked after.
     """
-    found = {one.full.partition(".")[0] for one in all_imports(module.nodes)}
-    for name in sorted(found - _OTHERS - {""}):
+    packages = {
+        imported.full.partition(".")[0] for imported in all_imports(module.nodes)
+    }
+    for name in sorted(packages - _OTHERS - {""}):
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
@@ -64,7 +66,7 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
 @functools.cache
 def _uses(folder: str) -> tuple[Use, ...]:
     """The uses of lost names in a package, one for each name and file."""
-    found: dict[tuple[str, str], Use] = {}
+    first_uses: dict[tuple[str, str], Use] = {}
     files = _files(folder)
     for file in files if len(files) <= MAX_FILES else ():
         with open(file, "rb") as opened:
@@ -76,8 +78,8 @@ def _uses(folder: str) -> tuple[Use, ...]:
         for node, full in uses(module.nodes, module.names):
             part = lost_part(full)
             if part in _lost() and id(node) not in module.guarded:
-                found.setdefault((part, file), Use(part, file, node.lineno))
-    return tuple(found.values())
+                first_uses.setdefault((part, file), Use(part, file, node.lineno))
+    return tuple(first_uses.values())
 
 
 def _files(folder: str) -> list[str]:
@@ -85,7 +87,7 @@ def _files(folder: str) -> list[str]:
     if folder.endswith(".py") or not os.path.isdir(folder):
         return [file for file in (folder, f"{folder}.py") if os.path.isfile(file)]
     paths = []
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - _SKIPPED)
-        paths += [os.path.join(place, n) for n in sorted(names) if n.endswith(".py")]
+        paths += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]
     return paths

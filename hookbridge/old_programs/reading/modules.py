@@ -119,31 +119,31 @@ class Module:
         """Whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
         for node in nodes:
-            for full in (*(one.full for one in imports(node)), loaded(node)):
+            for full in (*(imported.full for imported in imports(node)), loaded(node)):
                 root = full.partition(".")[0]
                 if root and root not in sys.modules and not is_installed(root):
                     return True
         target = Target(NEWEST)
         return any(
-            (found := resolve(name, target)) is not None and found.code != "PRIVATE"
+            (outcome := resolve(name, target)) is not None and outcome.code != "PRIVATE"
             for _, name in uses(nodes, self.names)
         )
 
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
-        found = examine(self.file, self.nodes, self.names, self.guarded)
+        evidence = examine(self.file, self.nodes, self.names, self.guarded)
         if self.notebook is None:
-            return found
+            return evidence
         for line, text in self.notebook.old_pins[:1]:
             pin = Use(f"`{text}`", self.file, line)
-            found = dataclasses.replace(found, pin=pin)
+            evidence = dataclasses.replace(evidence, pin=pin)
         uses: dict[str, Any] = {
             kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
-            for kind, use in vars(found).items()
+            for kind, use in vars(evidence).items()
             if isinstance(use, Use)
         }
-        return dataclasses.replace(found, **uses)
+        return dataclasses.replace(evidence, **uses)
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
@@ -174,7 +174,9 @@ class Module:
     def unused_stars(self) -> set[str]:
         """The modules of TensorFlow that it stars, and of which it uses no name."""
         starred_ones = set(filter(starred.is_followed, self.names.starred))
-        return starred_ones - {given.star for given in self.names.given.values()}
+        return starred_ones - {
+            from_star.star for from_star in self.names.given.values()
+        }
 
     @property
     def unread_cells(self) -> list[Unread]:

@@ -40,8 +40,8 @@ class Cell:
     @property
     def magic(self) -> str:
         """The name of the cell magic that it begins with, such as `bash`."""
-        found = re.match(r"\s*%%(\w+)", self.source)
-        return found[1] if found else ""
+        match = re.match(r"\s*%%(\w+)", self.source)
+        return match[1] if match else ""
 
     def label(self, file: str) -> str:
         """What a traceback names as the file of its code."""
@@ -105,10 +105,10 @@ class Notebook:
         for number, code in zip(numbers, parts[1::2], strict=True):
             _put(document["cells"][number], with_lines(code, self.lines))
         if first:
-            place = self.code[0].number - 1
+            index = self.code[0].number - 1
             code = with_lines(first, self.lines)
-            new = _new_cell(document, document["cells"][place], code)
-            document["cells"].insert(place, new)
+            new = _new_cell(document, document["cells"][index], code)
+            document["cells"].insert(index, new)
         return json.dumps(document, **self.layout) + self.end
 
 
@@ -168,8 +168,8 @@ def _part(held: dict[str, Any], name: str, kind: type, of: str) -> Any:
     """A part of the document, which has to be of a kind if it is there."""
     value = held.get(name) or kind()
     if not isinstance(value, kind):
-        what = "an object" if kind is dict else "a list"
-        raise ValueError(f"`{name}` of {of} is {value!r}, and not {what}")
+        expected = "an object" if kind is dict else "a list"
+        raise ValueError(f"`{name}` of {of} is {value!r}, and not {expected}")
     return value
 
 
@@ -206,10 +206,10 @@ def _language(document: dict[str, Any]) -> str:
 
 def _source(cell: dict[str, Any], number: int) -> str:
     source = cell.get("source", "")
-    held = source if isinstance(source, list) else [source]
-    if not all(isinstance(line, str) for line in held):
+    parts = source if isinstance(source, list) else [source]
+    if not all(isinstance(line, str) for line in parts):
         raise ValueError(f"the source of its cell {number} is not text")
-    return "".join(held)
+    return "".join(parts)
 
 
 def _put(cell: dict[str, Any], code: str) -> None:

@@ -48,13 +48,13 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
 
     A module that cannot be parsed is left out: importing it later shows the error.
     """
-    main, *others = map(read_module, files)
+    main, *imported_ones = map(read_module, files)
     if isinstance(main, Unread):
         kind = "a notebook" if files[0].endswith(".ipynb") else "Python source"
         raise errors.InvalidArgumentError(
             f"Received the program {files[0]!r}; expected {kind}: {main.reason}."
         )
-    modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
+    modules = {m.path: m for m in (main, *imported_ones) if not isinstance(m, Unread)}
     return Programs(list(modules.values()), lambda module: roots)
 
 
@@ -133,20 +133,23 @@ class Programs:
 
     def _link(self) -> None:
         """Gives each module the meaning of the names that it has from the others."""
-        for module, own in self._imports.items():
-            know(module, own)
+        for module, own_modules in self._imports.items():
+            know(module, own_modules)
         for _ in range(_MAX_LINKS):
-            changed = [link(module, own) for module, own in self._imports.items()]
+            changed = [
+                link(module, own_modules)
+                for module, own_modules in self._imports.items()
+            ]
             if not any(changed):
                 return
 
     def _mains(self) -> list[Module]:
         """The files that no other file imports, and the scripts."""
         imported_ones = {
-            other
-            for module, own in self._imports.items()
-            for other in own.values()
-            if other is not module
+            module_used
+            for module, own_modules in self._imports.items()
+            for module_used in own_modules.values()
+            if module_used is not module
         }
         return [
             m
@@ -156,8 +159,8 @@ class Programs:
 
     def _start(self, main: Module) -> Module:
         """Where the process of a main file starts: of tests it is `conftest.py`."""
-        own = self._imports[main].values() if is_test(main) else ()
-        first = [m for m in own if os.path.basename(m.path) == _CONFTEST]
+        own_modules = self._imports[main].values() if is_test(main) else ()
+        first = [m for m in own_modules if os.path.basename(m.path) == _CONFTEST]
         return min(first, key=lambda m: len(m.path), default=main)
 
     def imports_unread(self, file: Unread) -> bool:
@@ -215,7 +218,7 @@ class Programs:
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
-        meaning = next((one for one in meanings if one.old), meanings[0])
+        meaning = next((meaning for meaning in meanings if meaning.old), meanings[0])
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
@@ -241,13 +244,13 @@ class Programs:
         """The names that other files import from the stars of a file, one by one."""
         if not module.names.starred:
             return
-        for other in self._others(module):
-            for name, own in self._imports[other].items():
-                if own is module:
-                    for dotted in other.names.imported_names():
-                        place, _, last = dotted.rpartition(".")
-                        if place == name:
-                            yield last
+        for importer in self._others(module):
+            for name, source_module in self._imports[importer].items():
+                if source_module is module:
+                    for dotted in importer.names.imported_names():
+                        source, _, attribute = dotted.rpartition(".")
+                        if source == name:
+                            yield attribute
 
     def is_unused(self, module: Module, bound: str) -> bool:
         """Whether no file of its programs uses a name that a file imports.
@@ -258,16 +261,17 @@ class Programs:
         is_main = module in self._of_main
         if bound in module.words or (is_main and not self._does_something(module)):
             return False
-        others = self._others(module)
-        said = (other.words | self._shared(other) for other in others)
+        users = self._others(module)
+        said = (user.words | self._shared(user) for user in users)
         return not any(bound in words for words in said)
 
     def unused_names(self, module: Module, found: Iterable[Import]) -> set[str]:
         """The full names of some imports of a file that bind unused names alone."""
         unused: set[str] = set()
         used: set[str] = set()
-        for one in found:
-            (unused if self.is_unused(module, one.bound) else used).add(one.full)
+        for import_ in found:
+            is_unused = self.is_unused(module, import_.bound)
+            (unused if is_unused else used).add(import_.full)
         return unused - used
 
     def _rows(self, module: Module) -> Iterator[Parameter]:
@@ -278,34 +282,38 @@ class Programs:
 
     def _shared_by(self, module: Module) -> Iterator[str]:
         """The names of a file's imports that other files may have from it."""
-        bound = {one.bound for one in all_imports(module.nodes)}
-        for other in self._others(module):
-            if module in self._imports[other].values():
-                used = other.words if other.names.starred else other.attributes
-                yield from bound & (used | self._shared(other))
+        bound = {import_.bound for import_ in all_imports(module.nodes)}
+        for importer in self._others(module):
+            if module in self._imports[importer].values():
+                used = importer.words if importer.names.starred else importer.attributes
+                yield from bound & (used | self._shared(importer))
 
     def _shared(self, module: Module) -> set[str]:
         """The names that a file imports from others of its programs."""
         roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
-        found = all_imports(module.nodes)
-        full = [one.full for one in found if one.full.partition(".")[0] in roots]
+        all_imported = all_imports(module.nodes)
+        full = [
+            import_.full
+            for import_ in all_imported
+            if import_.full.partition(".")[0] in roots
+        ]
         return {name.rpartition(".")[2] for name in full}
 
     def _unused(self, module: Module) -> Iterator[str]:
         """The canonical names that a file imports in vain."""
         taken = {
-            given.dotted.rpartition(".")[0]
-            for other in self._others(module)
-            for given in other.names.given.values()
+            from_star.dotted.rpartition(".")[0]
+            for importer in self._others(module)
+            for from_star in importer.names.given.values()
         }
         if module not in self._of_main or self._does_something(module):
             yield from map(canonical, module.unused_stars - taken)
         inside = []
-        for one in all_imports(module.nodes):
-            root, dot, _ = one.full.partition(".")
+        for import_ in all_imports(module.nodes):
+            root, dot, _ = import_.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if is_inside or one.full in lost_names():
-                inside.append(one)
+            if is_inside or import_.full in lost_names():
+                inside.append(import_)
         yield from map(canonical, self.unused_names(module, inside))
 
 

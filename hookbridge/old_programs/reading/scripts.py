@@ -53,8 +53,8 @@ def runs_statements(module: Module) -> bool:
             continue
         if isinstance(statement, ast.With | ast.For | ast.While):
             return True
-        last = statement.end_lineno or statement.lineno
-        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
+        end = statement.end_lineno or statement.lineno
+        if needs_v1 is not None and statement.lineno <= needs_v1.line <= end:
             return True
         if any(_is_own(call, module) for call in _calls(statement)):
             return True
@@ -79,7 +79,7 @@ def _is_own(call: ast.Call, module: Module) -> bool:
     """Whether a function or a class of the program is called."""
     name = ast.unparse(call.func)
     first = name.partition(".")[0]
-    if any(getattr(one, "name", "") == first for one in module.tree.body):
+    if any(getattr(statement, "name", "") == first for statement in module.tree.body):
         return True
     whole = f"{module.names.bound.get(first, '')}{name[len(first) :]}."
-    return any(whole.startswith(f"{place}.") for place in module.names.own)
+    return any(whole.startswith(f"{own_module}.") for own_module in module.names.own)

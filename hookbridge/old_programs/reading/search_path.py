@@ -23,19 +23,19 @@ def added_folders(module: Module) -> list[str]:
     """
     if _PATH not in module.text or not module.file:
         return []
-    own = os.path.dirname(os.path.abspath(module.file))
+    own_folder = os.path.dirname(os.path.abspath(module.file))
     paths = _Paths(module.file, _assigned(module))
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for node in module.nodes:
         for expression in _added(node):
             path = paths.of(expression)
             if path is None:
                 continue
-            for place in dict.fromkeys((os.getcwd(), own)):
-                folder = os.path.normpath(os.path.join(place, path))
+            for base in dict.fromkeys((os.getcwd(), own_folder)):
+                folder = os.path.normpath(os.path.join(base, path))
                 if os.path.isdir(folder):
-                    found[folder] = None
-    return list(found)
+                    folders[folder] = None
+    return list(folders)
 
 
 def _added(node: ast.AST) -> Iterator[ast.expr]:

@@ -47,9 +47,9 @@ def follow(names: Names) -> None:
     for name in free & set(names.given):
         del names.given[name], names.bound[name]
     for name in free - set(names.bound):
-        if (given := giver(names, name)) is not None:
-            names.given[name] = given
-            names.bound[name] = given.dotted
+        if (from_star := giver(names, name)) is not None:
+            names.given[name] = from_star
+            names.bound[name] = from_star.dotted
 
 
 def giver(names: Names, name: str) -> Given | None:
@@ -58,10 +58,10 @@ def giver(names: Names, name: str) -> Given | None:
         return None
     # A private module mostly has a public name for its own use.
     for test in (_gives_publicly, gives, may_give):
-        found = _asked(names, name, test, [])
-        if isinstance(found, Given):
-            return None if _is_doubtful(names, name, found) else found
-        if found:  # it is no name of TensorFlow
+        answer = _asked(names, name, test, [])
+        if isinstance(answer, Given):
+            return None if _is_doubtful(names, name, answer) else answer
+        if answer:  # it is no name of TensorFlow
             return None
     return None
 
@@ -73,15 +73,15 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
     """
     earlier.append(names)
     for module in reversed(names.starred):
-        other = names.own.get(module)
-        if other is not None:
-            if other in earlier:
+        own_names = names.own.get(module)
+        if own_names is not None:
+            if own_names in earlier:
                 continue  # it gives nothing, or asks this one
-            if other.binds(name):
+            if own_names.binds(name):
                 return True
-            found = _asked(other, name, test, earlier)
-            if found:
-                return found._replace(star="") if isinstance(found, Given) else True
+            answer = _asked(own_names, name, test, earlier)
+            if answer:
+                return answer._replace(star="") if isinstance(answer, Given) else True
         elif is_followed(module) and test(module, name):
             return Given(f"{module}.{name}", module)
         elif _library_gives(module, name):
@@ -93,8 +93,8 @@ def _is_doubtful(names: Names, name: str, given: Given) -> bool:
     """Whether another star gives the name, if this one fails: both are tried."""
     tried = names.tried
     return given.star in tried and any(
-        other != given.star and is_followed(other) and gives(other, name)
-        for other in tried
+        module != given.star and is_followed(module) and gives(module, name)
+        for module in tried
     )
 
 
@@ -121,8 +121,8 @@ def gives(module: str, name: str) -> bool:
         return had_in_tf1(full) or target.has(full) or short in hints
     if full.startswith("tensorflow.python.keras"):
         return had_in_tf1(full.replace("tensorflow.python", "tf", 1))
-    lost, _, is_certain = installed_names.missing_private(full, target)
-    return is_certain and not lost
+    absent, _, is_certain = installed_names.missing_private(full, target)
+    return is_certain and not absent
 
 
 def _gives_publicly(module: str, name: str) -> bool:
@@ -142,8 +142,8 @@ def _is_installed(root: str) -> bool:
     """Whether a package is a library, and not in the folder of the program."""
     if root in sys.stdlib_module_names:
         return True
-    place = installed_names.package(root)
-    return place is not None and bool(_PLACES & set(place.parts))
+    path = installed_names.package(root)
+    return path is not None and bool(_PLACES & set(path.parts))
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def _library_gives(module: str, name: str) -> bool:
     if root in sys.stdlib_module_names and installed_names.package(root) is None:
         # `math` and its like are not written in Python, and do nothing when imported.
         return hasattr(importlib.import_module(root), name)
-    lost, _, is_certain = installed_names.missing(
+    absent, _, is_certain = installed_names.missing(
         f"{module}.{name}", module.count(".") + 1
     )
-    return is_certain and not lost
+    return is_certain and not absent

@@ -31,15 +31,15 @@ def files_of(name: str) -> list[str]:
     Raises:
       errors.InvalidArgumentError: no such file is below the working directory.
     """
-    place = os.path.join(*name.split("."))
-    for file in (f"{place}.py", os.path.join(place, "__main__.py")):
+    path = os.path.join(*name.split("."))
+    for file in (f"{path}.py", os.path.join(path, "__main__.py")):
         if os.path.isfile(file):
             above = [Path(file).parent, *Path(file).parent.parents]
             packages = [str(folder / "__init__.py") for folder in above]
             return [file, *filter(os.path.isfile, packages)]
     raise errors.InvalidArgumentError(
         f"Received the module {name!r}; expected one whose source is below the working "
-        f"directory, as {place}.py. Of a tool such as pytest give the files that it is "
+        f"directory, as {path}.py. Of a tool such as pytest give the files that it is "
         "to run."
     )
 
@@ -67,13 +67,13 @@ def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
     reached = {folder, *programs.added, *map(os.path.realpath, filter(None, sys.path))}
     for part in programs.parts(main):
         for dotted, module in programs.place(part).own.items():
-            own = PurePath(module.path)
-            own = own.parent if own.stem == "__init__" else own
-            root = str(own.parents[dotted.count(".")])
-            if root != own.anchor and root not in reached:
+            path = PurePath(module.path)
+            path = path.parent if path.stem == "__init__" else path
+            root = str(path.parents[dotted.count(".")])
+            if root != path.anchor and root not in reached:
                 if f"{folder}{os.sep}".startswith(f"{root}{os.sep}"):
                     yield root
-            elif root == own.anchor and part is main:  # it is imported from `.`
+            elif root == path.anchor and part is main:  # it is imported from `.`
                 yield _above_packages(folder)
 
 

@@ -88,9 +88,9 @@ class UnequalRows:
         """Yields the parameters that get such lists in this module."""
         for call in self._calls:
             name = last_name(call.func)
-            for place, argument in enumerate(call.args):
+            for index, argument in enumerate(call.args):
                 if name and self.may_differ(argument):
-                    yield name, place
+                    yield name, index
 
     def _name_may_differ(
         self, node: ast.Name, parameters: Collection[Parameter]

@@ -71,9 +71,10 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
-            lost = unused_lost_imports(module, programs)
-            place = dataclasses.replace(programs.place(module), unused_lost=lost)
-            result = rewrite_module(module, place, names, *choice, guests)
+            removed = unused_lost_imports(module, programs)
+            in_program = programs.place(module)
+            in_program = dataclasses.replace(in_program, unused_lost=removed)
+            result = rewrite_module(module, in_program, names, *choice, guests)
             yield _whole(result, module)
         except ValueError as e:
             yield Unread(module.file, str(e))
@@ -156,8 +157,8 @@ def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
     file = rewrite.path.resolve()
     for source, copy in copies.items():
         if file.is_relative_to(source.resolve()):
-            place = copy / file.relative_to(source.resolve())
-            return dataclasses.replace(rewrite, copy=place)
+            path_of_copy = copy / file.relative_to(source.resolve())
+            return dataclasses.replace(rewrite, copy=path_of_copy)
     return rewrite
 
 
@@ -192,16 +193,16 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         for rewrite in sorted(plan, key=lambda r: shows_tf1(r.module.evidence)):
             path = Path(os.path.realpath(rewrite.path))
-            beside = path.with_name(f".{path.name}.{os.getpid()}")
-            stack.callback(beside.unlink, missing_ok=True)
-            if reason := _stage(rewrite, path, beside):
+            staged_file = path.with_name(f".{path.name}.{os.getpid()}")
+            stack.callback(staged_file.unlink, missing_ok=True)
+            if reason := _stage(rewrite, path, staged_file):
                 raise errors.UnwritableError(
                     f"{os.fspath(rewrite.path)} {reason}; no file was changed. Run the "
                     "rewrite again."
                 )
-            staged.append((rewrite, path, beside))
-        for rewrite, path, beside in staged:
-            os.replace(beside, path)
+            staged.append((rewrite, path, staged_file))
+        for rewrite, path, staged_file in staged:
+            os.replace(staged_file, path)
             yield rewrite.path
 
 

@@ -40,9 +40,9 @@ def leave_out(error: ModuleNotFoundError, root: str) -> None:
     if error.name != root or error.__traceback__ is None:
         raise error
     code = error.__traceback__.tb_frame.f_code
-    place = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
+    position = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
     print(
-        f"hookbridge run: {place}: {root} is not installed and nothing uses it, so "
+        f"hookbridge run: {position}: {root} is not installed and nothing uses it, so "
         "its import is skipped",
         file=sys.stderr,
     )

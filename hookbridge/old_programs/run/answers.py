@@ -85,8 +85,8 @@ class Answers:
 
     def _private_module(self, module: types.ModuleType) -> Any:
         """A module that another one has, maybe only because it imports it."""
-        place = module.__name__
-        return views.find(self._targets_tf1, place) if _is_private(place) else module
+        name = module.__name__
+        return views.find(self._targets_tf1, name) if _is_private(name) else module
 
     def _is_lost(self, dotted: str) -> bool:
         """Whether a name that is not there can be imported, and raises when it is used.

@@ -66,7 +66,7 @@ class Cells(ast.NodeTransformer):
 
 def _command(call: ast.Call) -> str:
     """The command that IPython makes of `!pip install x` and `%pip install x`."""
-    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    words = [a.value for a in call.args if isinstance(a, ast.Constant)]
     function = call.func if isinstance(call.func, ast.Attribute) else None
     if function is None or ast.unparse(function.value) != "get_ipython()":
         return ""

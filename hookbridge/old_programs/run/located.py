@@ -97,9 +97,9 @@ def _module(launch: Launch) -> Located:
             "source is there."
         )
     packages = [spec.origin or "" for spec in specs[:-1]]
-    folder, own = os.getcwd(), OwnCode(os.getcwd())
-    others = packages if file in own else _files_to_run(launch.arguments, folder)
-    sources = tuple(path for path in others if path.endswith(".py"))
+    folder, own_code = os.getcwd(), OwnCode(os.getcwd())
+    further = packages if file in own_code else _files_to_run(launch.arguments, folder)
+    sources = tuple(path for path in further if path.endswith(".py"))
     return Located(file, folder, file, specs[-1], sources)
 
 
@@ -142,12 +142,12 @@ def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
     """The Python files that an installed tool is to run: pytest, unittest, coverage."""
     places = [a.partition("::")[0] for a in arguments if not a.startswith("-")]
     result: list[str] = []
-    for place in [p for p in places if os.path.exists(p)] or [folder]:
-        if os.path.isfile(place):
-            above = os.path.join(os.path.dirname(place), "conftest.py")
-            result += [place, *([above] if os.path.isfile(above) else [])]
+    for path in [p for p in places if os.path.exists(p)] or [folder]:
+        if os.path.isfile(path):
+            above = os.path.join(os.path.dirname(path), "conftest.py")
+            result += [path, *([above] if os.path.isfile(above) else [])]
             continue
-        for inside, folders, files in os.walk(place):
+        for inside, folders, files in os.walk(path):
             folders[:] = [f for f in folders if f[:1] not in "._"]
             result += [os.path.join(inside, file) for file in sorted(files)]
     return result
@@ -201,5 +201,5 @@ class OwnCode:
 
     def roots(self) -> list[str]:
         """Folders in which the program's own modules are looked for."""
-        others = [path for path in sys.path if path and os.path.isdir(path)]
-        return [self.folder, *(p for p in others if os.path.join(p, "_.py") in self)]
+        folders = [path for path in sys.path if path and os.path.isdir(path)]
+        return [self.folder, *(p for p in folders if os.path.join(p, "_.py") in self)]

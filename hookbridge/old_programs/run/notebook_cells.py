@@ -123,11 +123,11 @@ class PlainShell:
         tree = ast.parse(source, name)
         tree = statements.as_run(tree, self._targets_tf1, self._left_out)
         is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
-        last = tree.body.pop() if is_shown else None
+        shown = tree.body.pop() if is_shown else None
         try:
             exec(compile(tree, name, "exec"), self._space)
-            if isinstance(last, ast.Expr):
-                value = compile(ast.Expression(last.value), name, "eval")
+            if isinstance(shown, ast.Expr):
+                value = compile(ast.Expression(shown.value), name, "eval")
                 sys.displayhook(eval(value, self._space))
         except BaseException as e:
             return e

@@ -134,15 +134,15 @@ class Program:
 
 def program_of(launch: Launch, located: Located) -> Program:
     """Reads the files of a program; nothing of it runs yet."""
-    own = OwnCode(located.folder, launch.old_libraries)
-    programs = read_program([located.file, *located.others], own.roots())
+    own_code = OwnCode(located.folder, launch.old_libraries)
+    programs = read_program([located.file, *located.others], own_code.roots())
     modules = programs.modules
     evidence = {module.file: module.evidence for module in modules}
     left_out = {module.path: _unused_imports(module, programs) for module in modules}
-    return Program(launch, own, evidence, modules[0].notebook, left_out)
+    return Program(launch, own_code, evidence, modules[0].notebook, left_out)
 
 
 def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
     """The imports that are left out, since they fail and nothing uses them."""
-    absent = {one.full for one in unused_absent_imports(module, programs)}
+    absent = {import_.full for import_ in unused_absent_imports(module, programs)}
     return unused_lost_imports(module, programs) | absent

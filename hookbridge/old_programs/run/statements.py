@@ -62,9 +62,9 @@ def as_run(
     asking = lost_methods.Asking()
     tree = _WithoutOldModes().visit(asking.visit(tree))
     helpers += [copy.copy(lost_methods.IMPORT)] if asking.found else []
-    place = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    index = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
     start = ast.Pass(lineno=1, col_offset=0)
-    tree.body[place:place] = [ast.copy_location(one, start) for one in helpers]
+    tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
     return ast.fix_missing_locations(tree)
 
 
@@ -121,15 +121,15 @@ class _LeavingOut(ast.NodeTransformer):
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
         """The import of what is left, and a try for each package that is absent."""
-        found = list(imports(node))
-        left_out = [one for one in found if one.full in self._left_out]
-        node.names = [one.alias for one in found if one not in left_out]
+        imported = list(imports(node))
+        left_out = [import_ for import_ in imported if import_.full in self._left_out]
+        node.names = [import_.alias for import_ in imported if import_ not in left_out]
         statements: list[ast.stmt] = [node] if node.names else []
-        for one in left_out:
-            root = one.full.partition(".")[0]
+        for import_ in left_out:
+            root = import_.full.partition(".")[0]
             if absent.is_absent(root):
                 alone = copy.copy(node)
-                alone.names = [one.alias]
+                alone.names = [import_.alias]
                 statements.append(absent.tried(alone, root))
         return statements or [ast.copy_location(ast.Pass(), node)]
 
@@ -152,10 +152,10 @@ class _Rewriting(ast.NodeTransformer):
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
         )
         self._tries_names = self._tries_names or guards.tries_names(node)
-        node.body = [new for one in node.body for new in _listed(self.visit(one))]
+        node.body = [new for old in node.body for new in _listed(self.visit(old))]
         self._strict, self._tries_names = before
         for part in (node.handlers, node.orelse, node.finalbody):
-            part[:] = [new for one in part for new in _listed(self.visit(one))]
+            part[:] = [new for old in part for new in _listed(self.visit(old))]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -209,7 +209,7 @@ class _Rewriting(ast.NodeTransformer):
             asked.args, asked.keywords = node.args, node.keywords
             return ast.copy_location(asked, node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        node.args = [one for one in node.args if one not in surplus(node)]
+        node.args = [a for a in node.args if a not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
             today = ARGUMENTS.get((method, keyword.arg or ""))

@@ -44,22 +44,22 @@ def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> 
         return
     visited.add(id(error))
     error.__traceback__ = _without(error.__traceback__, folders)
-    for other in (error.__cause__, error.__context__):
-        if other is not None:
-            _trim(other, folders, visited)
+    for origin in (error.__cause__, error.__context__):
+        if origin is not None:
+            _trim(origin, folders, visited)
 
 
 def _without(
     entry: types.TracebackType | None, folders: tuple[str, ...]
 ) -> types.TracebackType | None:
     """A traceback without the entries of files in some folders."""
-    others = []
+    shown = []
     while entry is not None:
         if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(folders):
-            others.append(entry)
+            shown.append(entry)
         entry = entry.tb_next
     following = None
-    for entry in reversed(others):
+    for entry in reversed(shown):
         entry.tb_next = following
         following = entry
     return following

@@ -63,8 +63,8 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
         reasons.append("--v1" if v1 else "--v2")
     keras2, why = _keras(meaning, launch)
     reasons += [why] if why else []
-    for what, modules in packages.missing(meaning, why if keras2 else None):
-        extras.check(*modules, user=f"The program ({what})")
+    for user, modules in packages.missing(meaning, why if keras2 else None):
+        extras.check(*modules, user=f"The program ({user})")
     return World(meaning, v1, keras2, why, tuple(reasons))
 
 

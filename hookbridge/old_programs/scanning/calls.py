@@ -66,12 +66,12 @@ def makes_untyped_array(call: ast.Call, function: str) -> bool:
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
     """Arguments, and a method, that have another name or another value today."""
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
-        what = 'TPUClusterResolver("")'
-        yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
+        title = 'TPUClusterResolver("")'
+        yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
     method = getattr(call.func, "attr", "")
     for argument, today in keras_arguments.counted(call):
-        what, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
-        yield finding_at(module, call, "KERAS1_COUNT", what, way)
+        title, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
+        yield finding_at(module, call, "KERAS1_COUNT", title, way)
     for node, today in itertools.islice(old_values(call, name), 1):
         way = f"`{today.format(ast.unparse(node))}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
@@ -102,9 +102,9 @@ def _of_argument(
 
 def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
     """A `SummarySaverHook` that has no place, where the target asks for one."""
-    given = {keyword.arg for keyword in call.keywords}
+    keywords = {keyword.arg for keyword in call.keywords}
     # The third and fourth argument; `**options` may have them.
-    if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
+    if len(call.args) < 3 and not keywords & {"output_dir", "summary_writer", None}:
         way = "`output_dir=`, or leave the hook out"
         yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
 

@@ -35,9 +35,9 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
 def _started(module: Module, node: ast.AST) -> Iterator[str]:
     """The files of Python that a command starts: a list, or a text for a shell."""
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
-        first, *others = node.elts
+        first, *arguments = node.elts
         if _is_python(first, module):
-            files = (text for one in others for text in _texts(one))
+            files = (text for argument in arguments for text in _texts(argument))
             yield from [text for text in files if text.endswith(".py")][:1]
     elif isinstance(node, ast.Call) and node.args:
         function = module.names.through_program(node.func) or ""
@@ -55,7 +55,7 @@ def _is_python(node: ast.expr, module: Module) -> bool:
 
 def _texts(node: ast.AST) -> list[str]:
     """The texts in an expression."""
-    constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
 
 

@@ -52,7 +52,7 @@ class Diagnosis:
     @property
     def left(self) -> int:
         """Number of places and files that are left to a person."""
-        return num_places(one for one in self.found if one.person) + len(self.unread)
+        return num_places(f for f in self.found if f.person) + len(self.unread)
 
 
 def diagnose(
@@ -76,16 +76,16 @@ def diagnose(
     findings += _old_libraries(programs)
     findings += _not_in_libraries(programs)
     findings += _library_losses(programs)
-    for one in programs.modules:
-        findings += child_programs(one, programs)
+    for program_module in programs.modules:
+        findings += child_programs(program_module, programs)
     findings = list(by_removed_module(findings, names))
-    findings = [dataclasses.replace(one, file=shown(one.file)) for one in findings]
+    findings = [dataclasses.replace(f, file=shown(f.file)) for f in findings]
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
     return Diagnosis(
         target,
         len(programs.modules),
         tuple(findings),
-        tuple(Unread(shown(one.file), one.reason) for one in unread),
+        tuple(Unread(shown(u.file), u.reason) for u in unread),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
         *_command(programs, module),
@@ -103,7 +103,7 @@ def _command(programs: Programs, module: str) -> tuple[str, str]:
     command = "hookbridge run"
     if module:
         return f"{command} -m {module}", ""
-    mains = [one for one in programs.given if programs.place(one).is_run]
+    mains = [m for m in programs.given if programs.place(m).is_run]
     named = started.by_name(mains[0], programs) if len(mains) == 1 else None
     return (f"{command} -m {named.name}", named.folder) if named else (command, "")
 
@@ -111,9 +111,9 @@ def _command(programs: Programs, module: str) -> tuple[str, str]:
 def _missing(programs: Programs) -> Iterator[str]:
     """Says what the programs need beside TensorFlow, and how to get it."""
     for module in programs.modules:
-        place = programs.place(module)
-        if place.is_main:
-            meaning = place.of_main
+        in_program = programs.place(module)
+        if in_program.is_main:
+            meaning = in_program.of_main
             for why, modules in packages.missing(meaning, meaning.keras2):
                 yield f"the program ({why}) needs {extras.absent(modules)}"
 
@@ -127,9 +127,9 @@ def _absent(programs: Programs) -> Iterator[str]:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
             packages = module.notebook.packages
-            yield from (one for one in packages if is_absent(one, module, programs))
+            yield from (p for p in packages if is_absent(p, module, programs))
         yield from missing_modules(module, programs)
-        unused = {one.full for one in unused_absent_imports(module, programs)}
+        unused = {import_.full for import_ in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):
                 if name not in unused and is_absent(name, module, programs):
@@ -154,8 +154,8 @@ def _library_losses(programs: Programs) -> Iterator[Finding]:
             way = f"a newer release of {name}, or `hookbridge run`"
             nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
-                what = f"{name} ({use}{more})"
-                yield finding_at(module, node, "LIBRARY_LOSS", what, way)
+                title = f"{name} ({use}{more})"
+                yield finding_at(module, node, "LIBRARY_LOSS", title, way)
 
 
 def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
@@ -164,17 +164,18 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
     And for each import of what is not installed, if nothing uses it.
     """
     for module in programs.modules:
-        for one in unused_absent_imports(module, programs):
-            yield finding_at(module, one.node, "UNUSED_IMPORT", one.full, UNUSED_WAY)
-        for one in lost_imports(module, programs):
-            if lost_part(one.full):
+        for import_ in unused_absent_imports(module, programs):
+            node, name = import_.node, import_.full
+            yield finding_at(module, node, "UNUSED_IMPORT", name, UNUSED_WAY)
+        for import_ in lost_imports(module, programs):
+            if lost_part(import_.full):
                 continue  # the scan has it
-            root = one.full.partition(".")[0]
+            root = import_.full.partition(".")[0]
             code = "LIBRARY_NAME"
             way = f"its current name in {root}, or an older release of {root}"
-            if programs.is_unused(module, one.bound):
+            if programs.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
-            yield finding_at(module, one.node, code, one.full, way)
+            yield finding_at(module, import_.node, code, import_.full, way)
 
 
 def _packages(node: ast.AST) -> set[str]:
@@ -183,5 +184,5 @@ def _packages(node: ast.AST) -> set[str]:
 
 def _named(node: ast.AST) -> set[str]:
     """What a statement or a call imports from elsewhere."""
-    names = {*(one.full for one in imports(node)), loaded(node)}
+    names = {*(import_.full for import_ in imports(node)), loaded(node)}
     return {name for name in names if name.partition(".")[0]}

@@ -117,7 +117,7 @@ def _result(
     path = PurePath(file)
     is_whole = path.is_absolute()
     uri = Path(path).as_uri() if is_whole else quote(os.fsencode(path.as_posix()))
-    place = {"artifactLocation": {"uri": uri}, "region": region}
-    locations = [{"physicalLocation": place}]
-    found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
-    return {**found, "message": {"text": text}}
+    location = {"artifactLocation": {"uri": uri}, "region": region}
+    locations = [{"physicalLocation": location}]
+    result: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
+    return {**result, "message": {"text": text}}

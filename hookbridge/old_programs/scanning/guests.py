@@ -53,9 +53,9 @@ class Guests:
     def _add(self, module: Module, node: ast.ClassDef) -> None:
         """Notes a class if one of its bases is a guest class."""
         for base in node.bases:
-            own = base.id if isinstance(base, ast.Name) else ""
+            own_class = base.id if isinstance(base, ast.Name) else ""
             kind = self.kind(
-                module.names.through_program(base), f"{module.dotted}.{own}"
+                module.names.through_program(base), f"{module.dotted}.{own_class}"
             )
             if kind is not None:
                 self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
@@ -68,14 +68,15 @@ class Guests:
         """
         if dotted is None:
             return self.kinds.get(own)
-        place, _, last = dotted.rpartition(".")
-        root = place.partition(".")[0]
-        if last == "CheckpointSaverListener":
+        module, _, attribute = dotted.rpartition(".")
+        root = module.partition(".")[0]
+        if attribute == "CheckpointSaverListener":
             return "listener"
-        if last == "SessionRunHook" or (root in _OF_HOOKS and last.endswith(_HOOKS)):
+        is_hook = root in _OF_HOOKS and attribute.endswith(_HOOKS)
+        if attribute == "SessionRunHook" or is_hook:
             return "hook"
         if root in FRAMEWORKS and (
-            last == "Callback" or "callbacks" in place.split(".")
+            attribute == "Callback" or "callbacks" in module.split(".")
         ):
             return "callback"
         names = (n for n in self.kinds if f".{n}".endswith(f".{dotted}"))
@@ -115,7 +116,7 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
 
 def sites(module: Module) -> Iterator[Finding]:
     """Every place of one module that takes guests."""
-    ours = [
+    names_from_us = [
         target.id
         for node in module.nodes
         if isinstance(node, ast.Assign) and _is_from_us(node.value, module, ())
@@ -127,7 +128,7 @@ def sites(module: Module) -> Iterator[Finding]:
             continue
         callee = last_name(node.func)
         for keyword in node.keywords:
-            if _is_from_us(keyword.value, module, ours):
+            if _is_from_us(keyword.value, module, names_from_us):
                 continue
             name = f"{callee}({keyword.arg}=)"
             if keyword.arg in HOOK_ARGUMENTS:

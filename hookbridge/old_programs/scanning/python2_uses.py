@@ -112,11 +112,11 @@ def _held_lists(
     nodes: list[ast.AST], functions: frozenset[str]
 ) -> Iterator[tuple[ast.expr, str]]:
     """Uses of a list that a name holds, in the nodes of one scope."""
-    held = _held(nodes, functions)
+    held_functions = _held(nodes, functions)
     for node in nodes:
-        used = _used_as_list(node) if held else None
-        if isinstance(used, ast.Name) and used.id in held:
-            yield used, f"{held[used.id]} as a list"
+        used = _used_as_list(node) if held_functions else None
+        if isinstance(used, ast.Name) and used.id in held_functions:
+            yield used, f"{held_functions[used.id]} as a list"
 
 
 def _is_scope(node: ast.AST) -> bool:
@@ -139,13 +139,13 @@ def _held(nodes: list[ast.AST], functions: frozenset[str]) -> dict[str, str]:
         for node in nodes
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
-    held = {}
+    made_by = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name, made = node.targets[0].id, _function(node.value, functions)
             if made and stores[name] == 1:
-                held[name] = made
-    return held
+                made_by[name] = made
+    return made_by
 
 
 def _used_as_list(node: ast.AST) -> ast.expr | None:

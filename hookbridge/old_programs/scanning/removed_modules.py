@@ -21,12 +21,12 @@ def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[F
       findings: those of all files.
       target: the TensorFlow that lacks the names.
     """
-    found = list(findings)
-    modules = [_removed_module(one, target) for one in found]
+    all_findings = list(findings)
+    modules = [_removed_module(finding, target) for finding in all_findings]
     names: dict[tuple[str, str], set[str]] = {}
-    for finding, module in zip(found, modules, strict=True):
+    for finding, module in zip(all_findings, modules, strict=True):
         names.setdefault((finding.file, module), set()).add(finding.name)
-    for finding, module in zip(found, modules, strict=True):
+    for finding, module in zip(all_findings, modules, strict=True):
         if not module or len(names[finding.file, module]) == 1:
             yield finding
             continue

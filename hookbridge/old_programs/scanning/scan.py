@@ -82,8 +82,8 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
     if place.targets_tf1 and place.meaning.keras is not None:
         for name, line in new_keys(module.nodes):
             way = name.replace("accuracy", "acc")
-            found = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
-            findings.append(found)
+            log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
+            findings.append(log)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
@@ -94,9 +94,9 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    own = tuple(f"{name}." for name in place.meaning.written)
+    written = tuple(f"{name}." for name in place.meaning.written)
     for node, name in _with_flags_once(uses(module.nodes, module.names)):
-        if id(node) in module.guarded or f"{name}.".startswith(own):
+        if id(node) in module.guarded or f"{name}.".startswith(written):
             continue
         if _is_own_method(node, place):
             continue
@@ -122,7 +122,7 @@ def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
     method = getattr(node, "attr", "")
     if not lost_methods(method):
         return False
-    return any(method in other.own_members for other in place.own.values())
+    return any(method in own_module.own_members for own_module in place.own.values())
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
@@ -183,7 +183,7 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
         return
     name = f"TensorFlow 1: {place.meaning.old}"
     for node in module.nodes:
-        names = [getattr(one.node, "module", one.full) for one in imports(node)]
+        names = [getattr(i.node, "module", i.full) for i in imports(node)]
         if "tensorflow" in (*names, loaded(node)):
             yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return

@@ -18,7 +18,7 @@ def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     """
     if not (module.names.canonical(call.func) or "").endswith(_RESOLVER):
         return
-    named = [one.value for one in call.keywords if one.arg == "tpu"]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "tpu"]
     for argument in (*call.args[:1], *named):
         yield from _empty(module, argument)
 
@@ -41,11 +41,11 @@ def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
     """Whether it is `FLAGS.tpu`, and the file defines that flag with an empty text."""
     if ast.unparse(node.value).rpartition(".")[2] != "FLAGS":
         return False
-    for other in module.nodes:
-        if isinstance(other, ast.Call) and other.args and _defines(other.func):
-            named = [one.value for one in other.keywords if one.arg == "default"]
-            name, *default = [getattr(one, "value", None) for one in other.args[:2]]
-            default += [getattr(one, "value", None) for one in named]
+    for call in module.nodes:
+        if isinstance(call, ast.Call) and call.args and _defines(call.func):
+            named = [k.value for k in call.keywords if k.arg == "default"]
+            name, *default = [getattr(a, "value", None) for a in call.args[:2]]
+            default += [getattr(a, "value", None) for a in named]
             if name == node.attr and default == [""]:
                 return True
     return False

@@ -44,15 +44,15 @@ def of_versions(
 
 def _is_tried(module: Module, node: ast.stmt) -> bool:
     """Whether a statement stands in a `try` that may catch what it raises."""
-    tries = (one for one in module.nodes if isinstance(one, ast.Try) and one.handlers)
-    return any(node in ast.walk(part) for one in tries for part in one.body)
+    tries = (n for n in module.nodes if isinstance(n, ast.Try) and n.handlers)
+    return any(node in ast.walk(part) for tried in tries for part in tried.body)
 
 
 def _ends(body: list[ast.stmt]) -> bool:
     """Whether a branch ends the program."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        function = last.value.func
+    end = body[-1] if body else None
+    if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
+        function = end.value.func
         name = getattr(function, "attr", "") or getattr(function, "id", "")
         return name in _EXITS
-    return isinstance(last, ast.Raise)
+    return isinstance(end, ast.Raise)

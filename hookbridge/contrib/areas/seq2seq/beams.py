@@ -57,7 +57,7 @@ def gather_tree(
     step_ids = tf.convert_to_tensor(step_ids)
     times, _, beams = dimensions(step_ids)
     end = tf.zeros_like(step_ids[0]) + tf.cast(end_token, step_ids.dtype)
-    own = tf.zeros_like(step_ids[0]) + tf.range(beams)
+    beam_numbers = tf.zeros_like(step_ids[0]) + tf.range(beams)
 
     def back(carried: Any, step: Any) -> Any:
         time, ids, parents = step
@@ -67,7 +67,7 @@ def gather_tree(
         return tf.where(inside, chosen, end), tf.where(inside, before, carried[1])
 
     steps = (tf.range(times), step_ids, tf.convert_to_tensor(parent_ids))
-    ids, _ = tf.scan(back, steps, (end, own), reverse=True)
+    ids, _ = tf.scan(back, steps, (end, beam_numbers), reverse=True)
     ended = tf.cumsum(tf.cast(tf.equal(ids, end), tf.int32), 0, exclusive=True)
     return tf.ensure_shape(tf.where(ended > 0, end, ids), step_ids.shape)
 
@@ -203,11 +203,11 @@ class BeamSearchDecoder(Decoder):
 
     def _split(self, value: Any) -> Any:
         """`[batch * beams, ...]` as `[batch, beams, ...]`."""
-        rest = dimensions(value)[1:]
-        return tf.reshape(value, [self._batch_size, self._beam_width, *rest])
+        inner_shape = dimensions(value)[1:]
+        return tf.reshape(value, [self._batch_size, self._beam_width, *inner_shape])
 
 
 def _merged(value: Any) -> Any:
     """`[batch, beams, ...]` as `[batch * beams, ...]`."""
-    batch, beams, *rest = dimensions(value)
-    return tf.reshape(value, [batch * beams, *rest])
+    batch, beams, *inner_shape = dimensions(value)
+    return tf.reshape(value, [batch * beams, *inner_shape])

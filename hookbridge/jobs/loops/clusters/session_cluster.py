@@ -174,9 +174,9 @@ class SessionCluster:
           base: a `ConfigProto` to start from; it is not changed.
         """
         merged = v1.ConfigProto(allow_soft_placement=True)
-        for each in (self._session_config, base):
-            if each is not None:
-                merged.MergeFrom(each)
+        for source in (self._session_config, base):
+            if source is not None:
+                merged.MergeFrom(source)
         if self.config.cluster and not merged.device_filters:
             merged.device_filters.extend(["/job:ps", own_device(self.config)])
         return merged

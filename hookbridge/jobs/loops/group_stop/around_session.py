@@ -35,8 +35,8 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
             group.failed = True
             try:
                 group.wait_for_servers()
-            except errors.ClusterError as lost:
-                group.fail(lost)
+            except errors.ClusterError as server_error:
+                group.fail(server_error)
                 raise
         if isinstance(e, END_OF_DATA):
             group.request(reason_of(e))

@@ -176,13 +176,13 @@ def checkpoints_until_stop(
 
 def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
     """As `checkpoints_until_stop`, with a given `JobEnd`."""
-    last: str | None = None
+    newest: str | None = None
     while True:
         ending = end.ask_ending()
         # Looked up after the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
-        if path and path != last:
-            last = path
+        if path and path != newest:
+            newest = path
             yield path
         if ending is not None:
             end_with(ending.code, ending.reason)

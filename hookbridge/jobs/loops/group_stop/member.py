@@ -162,9 +162,9 @@ class GroupStop:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
-        own = JobStop(f"{self.name}: {reason}", code)
-        first = self._guarded(lambda board: board.stop(self._generation, own))
-        self.stop_here(*(first if isinstance(first, JobStop) else own))
+        own_stop = JobStop(f"{self.name}: {reason}", code)
+        first = self._guarded(lambda board: board.stop(self._generation, own_stop))
+        self.stop_here(*(first if isinstance(first, JobStop) else own_stop))
 
     def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
         """Stops only this process."""
@@ -226,8 +226,8 @@ class GroupStop:
         config = self.config
         needed = {config.chief, *(("ps", i) for i in range(len(config.cluster["ps"])))}
         followed = {*trainers(config), *needed} if config.is_chief else needed
-        own = (config.task_type, config.task_index)
-        liveness = ports.Liveness(config, sorted(followed - {own}))
+        own_task = (config.task_type, config.task_index)
+        liveness = ports.Liveness(config, sorted(followed - {own_task}))
         liveness.look()
         while not self.helpers_end.wait(
             POLL_SECS if liveness.complete else START_POLL_SECS

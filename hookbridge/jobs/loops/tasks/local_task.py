@@ -25,8 +25,8 @@ class LocalTask:
     ) -> None:
         self.serves: bool = job == "ps"
         self.is_empty: bool = False
-        mine = ("TF_CONFIG", GROUP_STOP)
-        inherited = {name: v for name, v in os.environ.items() if name not in mine}
+        set_by_launcher = ("TF_CONFIG", GROUP_STOP)
+        inherited = {k: v for k, v in os.environ.items() if k not in set_by_launcher}
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
             env={**inherited, "PYTHONUNBUFFERED": "1", **environment},

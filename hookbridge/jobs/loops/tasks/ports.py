@@ -132,10 +132,10 @@ def held_ports(count: int) -> Iterator[list[int]]:
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind(("localhost", 0))
-        yield [int(each.getsockname()[1]) for each in sockets]
+        for server in sockets:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(("localhost", 0))
+        yield [int(server.getsockname()[1]) for server in sockets]
 
 
 def free_ports(count: int) -> list[int]:

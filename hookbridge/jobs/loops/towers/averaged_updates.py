@@ -104,11 +104,11 @@ def _with_subclasses(base: Any) -> Iterator[Any]:
 @contextlib.contextmanager
 def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]:
     """Calls `tell(cls)` for each class that is derived from `base` in the context."""
-    own = vars(base).get("__init_subclass__")
+    original = vars(base).get("__init_subclass__")
 
     def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
-        if own is not None:
-            own.__get__(None, cls)(**kwargs)
+        if original is not None:
+            original.__get__(None, cls)(**kwargs)
         else:
             super(base, cls).__init_subclass__(**kwargs)
         tell(cls)
@@ -205,7 +205,7 @@ def _average(gradients: list[Any], divisor: float) -> Any:
 def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
     """Applies one update of all towers, as the first tower asked for it."""
     names = [[variable.name for _, variable in update.pairs] for update in same]
-    if any(other != names[0] for other in names):
+    if any(tower_names != names[0] for tower_names in names):
         raise errors.InvalidArgumentError(
             f"The towers update different variables, {names}; expected the same "
             "variables in the same order in each tower."

@@ -41,8 +41,8 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
                 "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` "
                 f"that is a multiple of {num_towers}."
             )
-            rest = tf.shape(tensor)[0] % num_towers
-            checks = [tf.debugging.assert_equal(rest, 0, message=message)]
+            remainder = tf.shape(tensor)[0] % num_towers
+            checks = [tf.debugging.assert_equal(remainder, 0, message=message)]
         with tf.control_dependencies(checks):
             return _split(tensor, num_towers, num_towers)
 
@@ -187,8 +187,8 @@ def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
             tf.compat.v1.Session(config=_no_gpu()) as session,
         ):
             session.run(tf.compat.v1.tables_initializer())
-            for each in session.run(unknown):
-                check_divides(int(each), num_towers)
+            for size_read in session.run(unknown):
+                check_divides(int(size_read), num_towers)
 
 
 def _no_gpu() -> Any:

@@ -227,13 +227,13 @@ class _Replicated:
         self, arguments: dict[str, Any], shard: Any, variables: list[Any]
     ) -> _Tower:
         """Builds one tower on its share of the batch, and catches its updates."""
-        own = dict(arguments, features=shard[0])
+        of_tower = dict(arguments, features=shard[0])
         if "labels" in arguments:
-            own["labels"] = shard[1]
-        mode = own.get("mode", TRAIN)
+            of_tower["labels"] = shard[1]
+        mode = of_tower.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
         with catch_updates(graph) as updates:
-            spec = self.model_fn(**own)
+            spec = self.model_fn(**of_tower)
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
             raise errors.InvalidArgumentError(
@@ -241,7 +241,7 @@ class _Replicated:
                 "for training a `hb.loops.TowerSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
-        return _Tower(spec, updates, [each for each in variables if id(each) in local])
+        return _Tower(spec, updates, [v for v in variables if id(v) in local])
 
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None
@@ -264,7 +264,7 @@ class _Replicated:
                 changed["loss"] = specs.weighted_mean(losses, sizes)
         if isinstance(towers[0].spec, TowerSpec):
             changed["metrics"] = {
-                name: specs.mean([each[name] for each in of_each("metrics")])
+                name: specs.mean([metrics[name] for metrics in of_each("metrics")])
                 for name in towers[0].spec.metrics
             }
             return changed

@@ -44,7 +44,7 @@ class SharedVariables:
         """
         graph = tf.compat.v1.get_default_graph()
         operations = graph.get_operations()
-        own: list[Any] = []
+        locals_of_tower: list[Any] = []
         waiting = iter(self._unnamed)
 
         def make(creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -52,15 +52,15 @@ class SharedVariables:
             if index and not is_own:
                 return _same(next(waiting, None), kwargs)
             variable = creator(**kwargs)
-            (own if is_own else self._recorded).append(variable)
+            (locals_of_tower if is_own else self._recorded).append(variable)
             return variable
 
         with tf.variable_creator_scope(make):
             if index:
                 with self._first_updates(graph, operations):
-                    yield own
+                    yield locals_of_tower
             else:
-                yield own
+                yield locals_of_tower
         if index == 0:
             self._unnamed = [v for v in self._recorded if not _is_named(v)]
             made = graph.get_operations()[len(operations) :]
@@ -114,10 +114,10 @@ def _is_named(variable: Any) -> bool:
     for key in (name, f"{name}/"):
         try:
             with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
-                other = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
+                same = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
         except ValueError:
             continue
-        if other is variable:
+        if same is variable:
             return True
     return False
 

@@ -126,8 +126,8 @@ def merged_metrics(
 
 def _check_variables_of_metrics(variables: Sequence[Sequence[Any]]) -> None:
     """Refuses towers whose metrics share variables, or have others."""
-    shapes = [[variable.shape.as_list() for variable in own] for own in variables]
-    if any(other != shapes[0] for other in shapes):
+    shapes = [[v.shape.as_list() for v in of_tower] for of_tower in variables]
+    if any(shapes_of_tower != shapes[0] for shapes_of_tower in shapes):
         raise errors.InvalidArgumentError(
             f"The towers' metrics have variables of the shapes {shapes}; expected "
             "separate variables for each tower, as the metrics of "
@@ -140,17 +140,17 @@ def _moves_to_first_tower(
     variables: Sequence[Sequence[Any]], sizes: Sequence[Any]
 ) -> list[Any]:
     """Ops that give the first tower's variables the sums, and the others zero."""
-    values = [[variable.read_value() for variable in own] for own in variables]
+    values = [[v.read_value() for v in of_tower] for of_tower in variables]
     counted = values[:1] + [
-        [tf.where(size > 0, value, tf.zeros_like(value)) for value in own]
-        for own, size in zip(values[1:], sizes[1:], strict=True)
+        [tf.where(size > 0, value, tf.zeros_like(value)) for value in of_tower]
+        for of_tower, size in zip(values[1:], sizes[1:], strict=True)
     ]
     sums = [tf.add_n(list(same)) for same in zip(*counted, strict=True)]
     with tf.control_dependencies(sums):
         return [
             variable.assign(total if tower == 0 else tf.zeros_like(total))
-            for tower, own in enumerate(variables)
-            for variable, total in zip(own, sums, strict=True)
+            for tower, of_tower in enumerate(variables)
+            for variable, total in zip(of_tower, sums, strict=True)
         ]
 
 

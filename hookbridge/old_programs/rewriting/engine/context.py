@@ -108,8 +108,8 @@ class Context:
         if is_there and not self.place.has_keras2_of(self.target):
             return None
         if outcome.code in old_keras.CODES:
-            living = old_keras.in_file(outcome.living, self.place.targets_tf1)
-            return outcome._replace(living=living)
+            replacement = old_keras.in_file(outcome.living, self.place.targets_tf1)
+            return outcome._replace(living=replacement)
         return outcome
 
     def may_go(self, one: Import) -> bool:
@@ -141,7 +141,7 @@ class Context:
             return None
         name = self.name(node)
         if name is None or any(
-            is_below(name, own) for own in self.place.meaning.written
+            is_below(name, written) for written in self.place.meaning.written
         ):
             return None
         outcome = self.resolve(name)
@@ -150,9 +150,9 @@ class Context:
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Whether there is a finding with this code at the place of a node."""
         column = self.module.column(node.lineno, node.col_offset)
-        place = *self.module.place(node.lineno), column
+        position = *self.module.place(node.lineno), column
         return any(
-            f.code == code and (f.cell, f.line, f.column) == place
+            f.code == code and (f.cell, f.line, f.column) == position
             for f in self.findings
         )
 
@@ -260,7 +260,7 @@ class Context:
         lists = (v for _, v in ast.iter_fields(parent) if isinstance(v, list))
         blocks = (values for values in lists if node in values)
         return isinstance(parent, ast.Module) or any(
-            type(other) not in STATEMENTS for block in blocks for other in block
+            type(statement) not in STATEMENTS for block in blocks for statement in block
         )
 
     def comment(self, node: ast.AST, text: str) -> None:

@@ -60,7 +60,7 @@ class ImportText:
         head = text[: starts[0]]
         line_end = head.find("\n") + 1 if "(" in head else 0
         before = head[line_end:] if line_end else ""
-        names, rest = [], ""
+        names, between = [], ""
         for (first, end), following in zip(
             spans, [*starts[1:], len(text)], strict=True
         ):
@@ -70,8 +70,8 @@ class ImportText:
             if following == len(text):
                 after = _last_tail(gap)
             names.append(Name(before, text[first:end], after))
-            before = rest = gap[len(after) :]
-        return cls(head[:line_end] if line_end else head, names, rest)
+            before = between = gap[len(after) :]
+        return cls(head[:line_end] if line_end else head, names, between)
 
     def __str__(self) -> str:
         return "".join(
@@ -86,10 +86,10 @@ class ImportText:
         """
         places = set(gone)
         names: list[Name] = []
-        for place, name in enumerate(self.names):
+        for index, name in enumerate(self.names):
             starts_line = names[-1].ends_line if names else self.head.endswith("\n")
-            if place not in places:
-                is_moved = place - 1 in places and not starts_line
+            if index not in places:
+                is_moved = index - 1 in places and not starts_line
                 before = name.before.lstrip() if is_moved else name.before
                 names.append(Name(before, name.text, name.after))
             elif names and not starts_line and name.ends_line:
@@ -131,15 +131,15 @@ def statements(
     if not stays:
         around = [*comments_of(whole.head), *around, *comments_of(whole.close)]
     marks = [comment for comment in around if is_mark(comment)]
-    others = [comment for comment in around if comment not in marks]
+    remarks = [comment for comment in around if comment not in marks]
     written = [*_moved(whole, lines, marks), *("  ".join([m, *marks]) for m in more)]
     if stays:
         return [f"{whole.without(lines)}{trailing}", *written]
-    if len(written) == 1 == len(others) and "#" not in written[0]:
-        return [f"{written[0]}  {others[0]}"]
+    if len(written) == 1 == len(remarks) and "#" not in written[0]:
+        return [f"{written[0]}  {remarks[0]}"]
     if not (more or any(lines.values())):
-        others += marks
-    return [*others, *written]
+        remarks += marks
+    return [*remarks, *written]
 
 
 def _moved(
@@ -147,8 +147,8 @@ def _moved(
 ) -> Iterator[str]:
     """The new lines, each with the comments of its name."""
     earlier: set[str] = set()
-    for place, line in lines.items():
-        name = whole.names[place]
+    for index, line in lines.items():
+        name = whole.names[index]
         yield from comments_of(name.before)
         ends = comments_of(name.after)
         if line and line not in earlier:

@@ -59,8 +59,8 @@ class InsertedLines:
         first = max([self._start, *there.values()])
         lines = [
             (first, self._moved_line(line) or line)
-            for line, place in there.items()
-            if not place
+            for line, number in there.items()
+            if not number
         ]
         if lines and self._start and first == self._start:
             lines.insert(0, (self._start, ""))
@@ -78,12 +78,12 @@ class InsertedLines:
         Args:
           wanted: `{name: module}`.
         """
-        place = min(self._place, _first_use(self._body, wanted))
+        after = min(self._place, _first_use(self._body, wanted))
         for name, module in wanted.items():
             line = _line(name, module)
-            number = self._in_order(module, place) if line[:6] == "import" else place
-            is_before = number < place
-            row = self._body[number].lineno - 1 if is_before else self._row_after(place)
+            number = self._in_order(module, after) if line[:6] == "import" else after
+            is_before = number < after
+            row = self._body[number].lineno - 1 if is_before else self._row_after(after)
             self._put(row, line)
 
     def _in_order(self, module: str, place: int) -> int:
@@ -126,19 +126,19 @@ class InsertedLines:
             self._place -= 1  # what Keras imports depends on the switch
         binding = self._imports_of(name)
         after = self._behind_imports(binding)
-        place = self._before_own_modules(after)
-        if any(number <= place for number in binding):
-            return [(place, switch)]
-        if place == after and name in wanted:
-            return [(place, switch)]
+        number_before = self._before_own_modules(after)
+        if any(number <= number_before for number in binding):
+            return [(number_before, switch)]
+        if number_before == after and name in wanted:
+            return [(number_before, switch)]
         module = wanted.pop(name, "") or bound[name]
         is_same = bool(binding) and self._imported[binding[0] - 1][0].full == module
         line = (self._take_out(binding) if is_same else "") or _line(name, module)
-        return [(place, line), (place, switch)]
+        return [(number_before, line), (number_before, switch)]
 
     def _imports_of(self, name: str) -> list[int]:
         """The numbers, from 1, of the statements that import a name."""
-        return [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
+        return [n for n, row in enumerate(self._imported, 1) if _binds(row, name)]
 
     def _behind_imports(self, binding: Sequence[int]) -> int:
         """The place behind the import of a name, if only imports stand before it."""
@@ -151,7 +151,7 @@ class InsertedLines:
 
         The program's own modules may already use what is switched.
         """
-        is_own = [any(map(self._is_own, held)) for held in self._imported]
+        is_own = [any(map(self._is_own, row)) for row in self._imported]
         return min(is_own.index(True), place) if True in is_own else place
 
     def _take_out(self, binding: Sequence[int]) -> str:
@@ -208,15 +208,15 @@ def _is_import(line: str) -> bool:
 
 def _binds(held: Iterable[Import], name: str) -> bool:
     """Whether imports bind a name."""
-    return any(one.bound == name for one in held)
+    return any(import_.bound == name for import_ in held)
 
 
 def _line(name: str, module: str) -> str:
-    parent, _, last = module.rpartition(".")
+    parent, _, attribute = module.rpartition(".")
     if name == module:
         return f"import {module}"
-    if name == last and parent:
-        return f"from {parent} import {last}"
+    if name == attribute and parent:
+        return f"from {parent} import {attribute}"
     return f"import {module} as {name}"
 
 
@@ -235,7 +235,7 @@ def _imported(statement: ast.stmt) -> list[Import]:
     """What a statement at the top imports."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return []
-    return [one for node in ast.walk(statement) for one in imports(node)]
+    return [import_ for node in ast.walk(statement) for import_ in imports(node)]
 
 
 def _after(
@@ -244,18 +244,17 @@ def _after(
     """The number of the statement after the imports of a package, or the first one."""
     places = [
         number
-        for number, held in enumerate(imported, 1)
-        if any(one.full.startswith(package) for one in held)
+        for number, imports_there in enumerate(imported, 1)
+        if any(import_.full.startswith(package) for import_ in imports_there)
     ]
     return places[-1 if last else 0] if places else 0
 
 
 def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
     """Whether the statement with a number imports Keras from TensorFlow."""
-    held = imported[number - 1] if number else ()
-    return any(canonical(one.full).endswith(".keras") for one in held) or any(
-        ".keras." in one.full for one in held
-    )
+    imports_there = imported[number - 1] if number else ()
+    modules = [import_.full for import_ in imports_there]
+    return any(canonical(m).endswith(".keras") or ".keras." in m for m in modules)
 
 
 def _early(
@@ -264,10 +263,11 @@ def _early(
     """The number of the statement after a line that stands before all packages."""
     known = sys.stdlib_module_names
     wanted = ast.dump(parsed(line).body[0])
-    for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
+    pairs = zip(body, imported, strict=True)
+    for number, (statement, imports_there) in enumerate(pairs, 1):
         if ast.dump(statement) == wanted:
             return number
-        if any(one.full.partition(".")[0] not in known for one in held):
+        if any(i.full.partition(".")[0] not in known for i in imports_there):
             return 0
     return 0
 

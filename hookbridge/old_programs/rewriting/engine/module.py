@@ -22,7 +22,7 @@ MAX_WALKS = 4
 
 def rewrite_module(
     module: Module,
-    place: Place,
+    in_program: Place,
     target: Target,
     rules: Sequence[RewriteRule],
     has_comments: bool,
@@ -32,17 +32,17 @@ def rewrite_module(
     before = module.text
     edits: list[Edit] = []
     codes = frozenset(code for rule in rules for code in rule.codes)
-    findings = _scanned(module, place, target, rules)
+    findings = _scanned(module, in_program, target, rules)
     for _ in range(MAX_WALKS if rules else 0):
-        context = Context(module, place, target, guests, findings, codes)
+        context = Context(module, in_program, target, guests, findings, codes)
         changed = _walked(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == module.text:
             break
         module = Module(changed, module.file)
-        link(module, place.own)
-        place = _rewritten(place, module)
-        findings = _scanned(module, place, target, rules)
+        link(module, in_program.own)
+        in_program = _rewritten(in_program, module)
+        findings = _scanned(module, in_program, target, rules)
         # A change of one walk may let a rule do more in the next walk.
         has_found = any(finding.code in codes for finding in findings)
         if not (has_found or context.is_unfinished):

@@ -40,8 +40,8 @@ class NeededImports:
         # The line after which a bound name can be used.
         self._lines: dict[str, int] = {}
         for statement in module.tree.body:
-            for one in (o for node in ast.walk(statement) for o in imports(node)):
-                self._lines.setdefault(one.bound, statement.lineno)
+            for import_ in (o for node in ast.walk(statement) for o in imports(node)):
+                self._lines.setdefault(import_.bound, statement.lineno)
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
         # A call that stands after the import of TensorFlow, and before own modules.
@@ -62,12 +62,12 @@ class NeededImports:
         text = self._by_import(living, line) or self._by_v1(living, line)
         if text:
             return text
-        root, dot, rest = living.partition(".")
+        root, dot, inside = living.partition(".")
         if hasattr(builtins, root):
             return living
         if root == "tf" and self.is_v1:
             return self._of_v1(self.here(root, line), living)
-        return f"{self.here(root, line)}{dot}{rest}"
+        return f"{self.here(root, line)}{dot}{inside}"
 
     def _by_import(self, living: str, line: int) -> str:
         """A name by the import of its nearest module; empty without one."""
@@ -92,10 +92,10 @@ class NeededImports:
 
     def _of_v1(self, v1: str, living: str) -> str:
         """A name of TensorFlow by the name that `tensorflow.compat.v1` has here."""
-        rest = living.partition(".")[2].removeprefix("compat.v1.")
-        is_there = rest.startswith("compat.") or self._target.has_v1(living)
+        inside = living.partition(".")[2].removeprefix("compat.v1.")
+        is_there = inside.startswith("compat.") or self._target.has_v1(living)
         is_there |= living.startswith("tf.compat.v1.")
-        return f"{v1}.{'' if is_there else 'compat.v2.'}{rest}"
+        return f"{v1}.{'' if is_there else 'compat.v2.'}{inside}"
 
     def here(self, root: str, line: int = _LAST) -> str:
         """The top-level name of a module; the module is imported if it is not yet."""

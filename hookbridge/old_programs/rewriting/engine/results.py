@@ -103,17 +103,17 @@ def with_comments(module: Module, findings: Iterable[Finding]) -> str:
         line = max((s for s in starts if s <= found_at), default=min(starts))
         way = f" -> {finding.way_out}" if finding.way_out else ""
         reason = f"{finding.name}: {finding.message}{way}"
-        held = wanted.setdefault(line, [])
-        if (one := comment(finding.code, reason)) not in held:
-            held.append(one)
+        comments = wanted.setdefault(line, [])
+        if (new_comment := comment(finding.code, reason)) not in comments:
+            comments.append(new_comment)
     for line in sorted(wanted, reverse=True):
-        place = line - 1
-        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip(" \t\f"))]
-        newline = re.search(r"[\r\n]*$", lines[place])
+        index = line - 1
+        indent = lines[index][: len(lines[index]) - len(lines[index].lstrip(" \t\f"))]
+        newline = re.search(r"[\r\n]*$", lines[index])
         end = (newline[0] if newline else "") or "\n"
-        there = _comments_above(lines, place)
-        fresh = [one for one in wanted[line] if _key(one) not in there]
-        lines[place:place] = [f"{indent}{one}{end}" for one in fresh]
+        there = _comments_above(lines, index)
+        fresh = [new for new in wanted[line] if _key(new) not in there]
+        lines[index:index] = [f"{indent}{new}{end}" for new in fresh]
     return "".join(lines)
 
 
@@ -121,9 +121,9 @@ def comments_of(text: str) -> tuple[Todo, ...]:
     """The comments of a text."""
     todos = []
     for number, line in enumerate(split_lines(text), start=1):
-        mark, _, rest = line.strip().partition(MARK)
-        if rest and not mark:
-            code, _, reason = rest.strip().partition(" ")
+        mark, _, said = line.strip().partition(MARK)
+        if said and not mark:
+            code, _, reason = said.strip().partition(" ")
             todos.append(Todo(number, code, reason))
     return tuple(todos)
 
@@ -147,9 +147,9 @@ def _key(comment: str) -> tuple[str, str]:
     return _SAME.get(code, code), reason.partition(": ")[0].rpartition(".")[2]
 
 
-def _comments_above(lines: list[str], place: int) -> set[tuple[str, str]]:
+def _comments_above(lines: list[str], index: int) -> set[tuple[str, str]]:
     keys = set()
-    while place > 0 and lines[place - 1].lstrip().startswith("#"):
-        place -= 1
-        keys.add(_key(lines[place].strip()))
+    while index > 0 and lines[index - 1].lstrip().startswith("#"):
+        index -= 1
+        keys.add(_key(lines[index].strip()))
     return keys

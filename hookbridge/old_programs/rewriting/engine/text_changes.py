@@ -65,8 +65,8 @@ class TextChanges:
 
     def result(self) -> str:
         """The text with all changes."""
-        parts, last = [], 0
+        parts, done = [], 0
         for first, end, text in sorted(self._changes, key=lambda change: change[:2]):
-            parts += [self._text[last:first], text]
-            last = end
-        return "".join([*parts, self._text[last:]])
+            parts += [self._text[done:first], text]
+            done = end
+        return "".join([*parts, self._text[done:]])

@@ -114,17 +114,17 @@ def _resolution(written: str, context: Context) -> Resolution | None:
 def _line(one: Import, name: str, context: Context) -> NewImport:
     """The statement that binds a name to a living one."""
     bound, line = one.bound, one.node.lineno
-    parent, _, last = name.rpartition(".")
+    parent, _, attribute = name.rpartition(".")
     if hasattr(builtins, name):
         return _NOTHING if bound == name else NewImport(f"{bound} = {name}")
     if not parent:
         return NewImport(f"import {name}" + ("" if bound == name else f" as {bound}"))
-    root, dot, rest = parent.partition(".")
+    root, dot, inside = parent.partition(".")
     if parent.startswith(_NO_MODULES):
-        ours = context.imports.here("hookbridge", line)
-        return NewImport(f"{bound} = {ours}{dot}{rest}.{last}")
-    item = last if bound == last else f"{last} as {bound}"
-    module = f"{module_of(root)}{dot}{rest}"
+        package = context.imports.here("hookbridge", line)
+        return NewImport(f"{bound} = {package}{dot}{inside}.{attribute}")
+    item = attribute if bound == attribute else f"{attribute} as {bound}"
+    module = f"{module_of(root)}{dot}{inside}"
     return NewImport(f"from {module} import {item}", module, item)
 
 
@@ -146,15 +146,16 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
 def prepare(context: Context) -> None:
     """Notes which names keep their meaning, so that no rule renames their uses."""
     bound = context.imports.bound
-    for one in all_imports(context.module.nodes):
-        new, full = new_import(one, context), canonical(one.full)
+    for import_ in all_imports(context.module.nodes):
+        new, full = new_import(import_, context), canonical(import_.full)
         if new is None:
-            if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
-                context.kept.add(one.bound)
+            is_guarded = id(import_.node) in context.module.guarded
+            if is_guarded and full.startswith("tf.contrib"):
+                context.kept.add(import_.bound)
         elif not new.line:
-            bound.pop(one.bound, None)
-        elif new.line != f"import {one.bound}":
-            _keep(one, new, context)
+            bound.pop(import_.bound, None)
+        elif new.line != f"import {import_.bound}":
+            _keep(import_, new, context)
 
 
 def _keep(one: Import, line: NewImport, context: Context) -> None:
@@ -177,8 +178,8 @@ def _keep(one: Import, line: NewImport, context: Context) -> None:
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     """Replaces one import."""
-    names = [new_import(one, context) for one in imports(node)]
-    new = {place: line for place, line in enumerate(names) if line is not None}
+    names = [new_import(import_, context) for import_ in imports(node)]
+    new = {index: line for index, line in enumerate(names) if line is not None}
     if not new:
         return
     modules = {line.module for line in new.values()}
@@ -187,7 +188,7 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
         items = [line.item for line in new.values()]
         context.replace(NAME, node, _renamed(node, modules.pop(), items, context))
     else:
-        context.replace_import(NAME, node, {place: new[place].line for place in new})
+        context.replace_import(NAME, node, {index: new[index].line for index in new})
 
 
 def _renamed(
@@ -200,10 +201,10 @@ def _renamed(
     for alias, item, following in zip(
         node.names, items, [*node.names[1:], None], strict=True
     ):
-        last = context.span(alias)[1]
+        after = context.span(alias)[1]
         parts += [
             item if item != ast.unparse(alias) else context.code(alias),
-            text[last : end if following is None else context.span(following)[0]],
+            text[after : end if following is None else context.span(following)[0]],
         ]
     return "".join(parts)
 

@@ -35,8 +35,8 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
     ):
         return
     if isinstance(node, ast.Name):
-        given = context.module.names.given.get(node.id)
-        if given is None or given.star:
+        from_star = context.module.names.given.get(node.id)
+        if from_star is None or from_star.star:
             return
     outcome = context.living(node)
     if outcome is None or outcome.code not in CODES:

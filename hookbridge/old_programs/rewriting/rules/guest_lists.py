@@ -47,8 +47,8 @@ def _kind(node: ast.expr, context: Context) -> str | None:
         return None if value is None else _kind(value, context)
     if not isinstance(node, ast.Call):
         return None
-    own = node.func.id if isinstance(node.func, ast.Name) else ""
-    dotted = f"{context.module.dotted}.{own}" if own else ""
+    own_class = node.func.id if isinstance(node.func, ast.Name) else ""
+    dotted = f"{context.module.dotted}.{own_class}" if own_class else ""
     return context.guests.kind(context.module.names.through_program(node.func), dotted)
 
 

@@ -55,8 +55,8 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
 
 def _living_method(method: str) -> str:
     """The name of today of a method that a library has lost; empty if it has none."""
-    living = {lost_names()[name].living for name in lost_methods(method)}
-    return next(iter(living)).rpartition(".")[2]
+    replacements = {lost_names()[name].living for name in lost_methods(method)}
+    return next(iter(replacements)).rpartition(".")[2]
 
 
 def _change_values(call: ast.Call, context: Context) -> None:
@@ -86,9 +86,9 @@ def _spelled(today: str, node: ast.expr, context: Context) -> str:
 def _rename_arguments(call: ast.Call, context: Context) -> None:
     """Gives arguments their names of today, and takes out what has none."""
     function = context.name(call.func) or ""
-    _, last = context.span(call.func)
+    _, end_before = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
-        before, (first, last) = last, context.span(argument)
+        before, (first, end_before) = end_before, context.span(argument)
         if argument in surplus(call, function):
             _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
@@ -115,12 +115,12 @@ def _take_out(
       before: where in the text ends what stands before it.
       context: the file.
     """
-    first, last = context.span(argument)
-    span = context.text.rfind(",", before, first), last
+    first, end = context.span(argument)
+    span = context.text.rfind(",", before, first), end
     if context.changes.comments((before, first)):
         # The comma before it stays, since comments stand between.
-        comma = re.match(r"\s*,", context.text[last:])
-        span = first, last + (comma.end() if comma else 0)
+        comma = re.match(r"\s*,", context.text[end:])
+        span = first, end + (comma.end() if comma else 0)
     elif span[0] < 0:
         return
     is_out = context.change(NAME, call, span, "")

@@ -22,13 +22,13 @@ def apply(node: ast.ImportFrom, context: Context) -> None:
     module = node.module or ""
     if not _is_star(node) or not starred.is_followed(module):
         return
-    place = canonical(module)
-    outcome = context.resolve(context.meant(place))
+    module_name = canonical(module)
+    outcome = context.resolve(context.meant(module_name))
     names = sorted(_needed(module, context))
-    dead = [name for name in names if _is_dead(f"{place}.{name}", context)]
+    removed = [name for name in names if _is_dead(f"{module_name}.{name}", context)]
     if outcome is None or outcome.code == "PRIVATE":
-        if dead:
-            context.replace_import(NAME, node, {}, [_line(module, dead)])
+        if removed:
+            context.replace_import(NAME, node, {}, [_line(module, removed)])
         return
     if _is_guarded(node, outcome, context):
         return
@@ -45,10 +45,11 @@ def _is_star(node: ast.ImportFrom) -> bool:
 
 def _needed(module: str, context: Context) -> Iterator[str]:
     """The names of a starred module that this file or another one imports by it."""
-    given = context.module.names.given
-    bare = set(_bare(context, (n for n, one in given.items() if one.star == module)))
+    from_stars = context.module.names.given
+    of_module = [name for name, given in from_stars.items() if given.star == module]
+    bare = set(_bare(context, of_module))
     taken = {n for n in context.place.taken if starred.gives(module, n)}
-    yield from bare | (taken - set(given))
+    yield from bare | (taken - set(from_stars))
 
 
 def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
@@ -81,8 +82,8 @@ def _may_be_for_others(module: str, context: Context) -> bool:
 
     All uses in files that were read have other names by now.
     """
-    given = context.module.names.given.values()
-    is_used = any(one.star == module for one in given)
+    from_stars = context.module.names.given.values()
+    is_used = any(from_star.star == module for from_star in from_stars)
     return context.place.is_main and not (context.place.is_run or is_used)
 
 

@@ -34,14 +34,14 @@ def bring_back() -> None:
 def _classes() -> Iterator[tuple[str, type]]:
     """The classes with a constructor of their own, by name."""
     package = keras2_package()
-    for place in (f"{package}.{_V1}", package):
+    for parent in (f"{package}.{_V1}", package):
         for module in _MODULES:
             try:
-                found = importlib.import_module(f"{place}.{module}")
+                keras_module = importlib.import_module(f"{parent}.{module}")
             except ModuleNotFoundError:
                 continue
             for name in OF_CLASSES:
-                kind = getattr(found, name, None)
+                kind = getattr(keras_module, name, None)
                 if inspect.isclass(kind) and "__init__" in vars(kind):
                     yield name, kind
 

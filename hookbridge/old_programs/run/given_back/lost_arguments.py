@@ -61,10 +61,10 @@ def bring_back() -> None:
 
     The modules of Python, NumPy and PyYAML stay changed until the process ends.
     """
-    found = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
-    for name, function, taking in found:
-        module, _, last = name.rpartition(".")
-        methods = {last: functools.wraps(function)(taking)}
+    replaced = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
+    for name, function, taking in replaced:
+        module, _, attribute = name.rpartition(".")
+        methods = {attribute: functools.wraps(function)(taking)}
         InstanceMethods(importlib.import_module(module), methods).install()
     lost_randomness.bring_back()
 
@@ -90,16 +90,16 @@ def way_out(error: BaseException) -> str:
 
 
 def _find(name: str) -> _Function:
-    module, _, last = name.rpartition(".")
-    function: _Function = getattr(importlib.import_module(module), last)
+    module, _, attribute = name.rpartition(".")
+    function: _Function = getattr(importlib.import_module(module), attribute)
     return function
 
 
 def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
-    for name, lost in OF_FUNCTIONS.items():
+    for name, lost_names in OF_FUNCTIONS.items():
         function = _find(name)
-        if not lost.keys() <= inspect.signature(function).parameters.keys():
-            yield name, function, _renaming(function, lost)
+        if not lost_names.keys() <= inspect.signature(function).parameters.keys():
+            yield name, function, _renaming(function, lost_names)
 
 
 def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:

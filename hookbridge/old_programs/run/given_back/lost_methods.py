@@ -86,18 +86,19 @@ def method(owner: Any, name: str) -> Any:
         if isinstance(owner, _SUPER):
             owner = owner.__self__
         kind: Any = owner if isinstance(owner, type) else type(owner)
-        if ours := _ours(kind, name):
-            return ours if kind is owner else functools.partial(ours, owner)
+        if replacement := _ours(kind, name):
+            is_class = kind is owner
+            return replacement if is_class else functools.partial(replacement, owner)
         raise
 
 
 @functools.cache
 def _ours(kind: type, name: str) -> Callable[..., Any] | None:
     """What does the same as a method that a type has lost, or a type above it."""
-    for full, ours in OURS.items():
-        above, _, last = full.rpartition(".")
-        if last == name and issubclass(kind, pkgutil.resolve_name(above)):
-            return ours
+    for full, replacement in OURS.items():
+        above, _, attribute = full.rpartition(".")
+        if attribute == name and issubclass(kind, pkgutil.resolve_name(above)):
+            return replacement
     return None
 
 

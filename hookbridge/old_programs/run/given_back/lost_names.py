@@ -73,8 +73,10 @@ def sctypes() -> dict[str, list[type]]:
         "float": "float16 float32 float64 longdouble",
         "complex": "complex64 complex128 clongdouble",
     }
-    found = {k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()}
-    return {**found, "others": [bool, object, bytes, str, numpy.void]}
+    types_by_kind = {
+        k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()
+    }
+    return {**types_by_kind, "others": [bool, object, bytes, str, numpy.void]}
 
 
 class Cast:
@@ -169,15 +171,15 @@ def _bring_back(name: str, row: LostName) -> None:
     elif _has(name):
         return
     elif name in _OURS:
-        ours = _OURS[name]
-        _give(name, ours() if ours is sctypes else ours)
+        replacement = _OURS[name]
+        _give(name, replacement() if replacement is sctypes else replacement)
     elif row.is_method and row.living:
         _give(name, _forwarding(row.living.rpartition(".")[2]))
     elif row.living:
-        living = _name_of_today(row.living)
-        root = living.partition(".")[0]
+        name_today = _name_of_today(row.living)
+        root = name_today.partition(".")[0]
         if hasattr(builtins, root) or is_installed(root):
-            _give(name, _value(living))
+            _give(name, _value(name_today))
 
 
 def _forwarding(method: str) -> Any:
@@ -201,30 +203,30 @@ def _is_for_all(name: str, row: LostName) -> bool:
 
 def _has(name: str) -> bool:
     """Whether a module that was imported already has a name."""
-    module, _, last = _name_of_today(name).rpartition(".")
+    module, _, attribute = _name_of_today(name).rpartition(".")
     # Not `hasattr`: NumPy warns of some of these names.
-    return last in vars(sys.modules.get(module, object))
+    return attribute in vars(sys.modules.get(module, object))
 
 
 def _name_of_today(name: str) -> str:
     """A name of `keras` is one of the Keras that the program gets; `tf` is short."""
-    root, dot, rest = name.partition(".")
+    root, dot, inside = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
-    return f"{whole}{dot}{rest}"
+    return f"{whole}{dot}{inside}"
 
 
 def _give(name: str, value: object) -> None:
     """Sets a lost name, and the modules above it that are lost with it."""
-    module, _, last = _name_of_today(name).rpartition(".")
+    module, _, attribute = _name_of_today(name).rpartition(".")
     owner = _module(module)
     if isinstance(value, types.ModuleType):
-        sys.modules.setdefault(f"{module}.{last}", value)
+        sys.modules.setdefault(f"{module}.{attribute}", value)
     # Not `hasattr`: NumPy warns of some of these names.
-    if last not in vars(owner):
-        InstanceMethods(owner, {last: value}).install()
+    if attribute not in vars(owner):
+        InstanceMethods(owner, {attribute: value}).install()
     listed = vars(owner).get("__all__")
-    if isinstance(listed, list) and last not in (*listed, *dir(builtins)):
-        listed.append(last)  # for `from numpy import *`
+    if isinstance(listed, list) and attribute not in (*listed, *dir(builtins)):
+        listed.append(attribute)  # for `from numpy import *`
 
 
 def _module(name: str) -> types.ModuleType | type:
@@ -232,18 +234,18 @@ def _module(name: str) -> types.ModuleType | type:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
-        parent, _, last = name.rpartition(".")
+        parent, _, attribute = name.rpartition(".")
         above = _module(parent) if parent else None
-    found = None if above is None else vars(above).get(last)
-    if isinstance(found, type | types.ModuleType):
-        return found
+    existing = None if above is None else vars(above).get(attribute)
+    if isinstance(existing, type | types.ModuleType):
+        return existing
     empty = types.ModuleType(
         name, "Names that this module had until its library removed them."
     )
     empty.__path__ = []
     sys.modules[name] = empty
-    if above is not None and found is None:
-        InstanceMethods(above, {last: empty}).install()
+    if above is not None and existing is None:
+        InstanceMethods(above, {attribute: empty}).install()
     return empty
 
 

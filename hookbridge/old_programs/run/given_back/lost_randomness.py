@@ -48,8 +48,8 @@ def _by_a_function(plain: _Method) -> _Method:
         if random is None:
             plain(self, x)
             return
-        for last in reversed(range(1, len(x))):
-            other = int(random() * (last + 1))
-            x[last], x[other] = x[other], x[last]
+        for index in reversed(range(1, len(x))):
+            partner = int(random() * (index + 1))
+            x[index], x[partner] = x[partner], x[index]
 
     return shuffle

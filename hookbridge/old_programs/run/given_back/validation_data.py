@@ -33,9 +33,9 @@ def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def fit(self: Any, *args: Any, **named: Any) -> Any:
-        given = signature.bind(self, *args, **named).arguments
-        callbacks = given.get("callbacks")
-        data = _validation_data(given)
+        arguments = signature.bind(self, *args, **named).arguments
+        callbacks = arguments.get("callbacks")
+        data = _validation_data(arguments)
         if data is not None and isinstance(callbacks, list | tuple):
             for callback in callbacks:
                 callback.validation_data = data

@@ -83,8 +83,8 @@ class Recorders:
 
     def end(self) -> None:
         """Ends the recordings of trainings that called no `end`."""
-        for each in self._made:
-            each.end(None)
+        for recorder in self._made:
+            recorder.end(None)
 
 
 def _load(path: str) -> ModuleType:

@@ -108,8 +108,8 @@ class Joiner:
         if isinstance(self._guests, Recorders):
             self._guests.end()
         lines = [
-            f"no guest joined `{what}`{place}: {why}"
-            for (what, place), why in self._unjoined.items()
+            f"no guest joined `{loop}`{position}: {why}"
+            for (loop, position), why in self._unjoined.items()
         ]
         if not self._was_asked and not lines:
             lines.append("the program started no training, so no guest was called")

@@ -82,9 +82,9 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
             context = v1.train.SessionRunContext(arguments, self)
             more = hook.before_run(context)
             both = [fetches, more.fetches]
-            values, own = run(self, both, feed_dict, options, run_metadata)
+            values, of_hook = run(self, both, feed_dict, options, run_metadata)
             hook.after_run(
-                context, v1.train.SessionRunValues(own, options, run_metadata)
+                context, v1.train.SessionRunValues(of_hook, options, run_metadata)
             )
             if context.stop_requested:
                 print(_GOES_ON, file=sys.stderr)

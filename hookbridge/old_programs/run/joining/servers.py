@@ -27,18 +27,18 @@ def follow() -> None:
 
     server = tf.distribute.Server
     init = server.__init__
-    ours: list[str] = []
+    variables_set: list[str] = []
 
     def followed(self: Any, *args: Any, **named: Any) -> None:
         init(self, *args, **named)
-        if ours:
+        if variables_set:
             # Several servers: this process is a whole cluster and has no single task.
-            if os.environ.get(VARIABLE) == ours[0]:
+            if os.environ.get(VARIABLE) == variables_set[0]:
                 del os.environ[VARIABLE]
         elif not os.environ.get(VARIABLE):
-            ours.append(_place(self.server_def))
-            if ours[0]:
-                os.environ[VARIABLE] = ours[0]
+            variables_set.append(_place(self.server_def))
+            if variables_set[0]:
+                os.environ[VARIABLE] = variables_set[0]
 
     patching.InstanceMethods(server, {"__init__": followed}).install()
 
