@@ -45,14 +45,15 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages of `OUTSIDE`, the commands' help and the script of the search."""
+    """Adds the pages of `OUTSIDE`, the commands' help, the style and the script of the search."""
     for page, file in OUTSIDE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
     page = "reference/command-line.md"
     files.append(File.generated(config, page, content=command_line()))
-    script = (ROOT / ".ci" / "iframe-worker.js").read_text(encoding="utf-8")
-    files.append(File.generated(config, "iframe-worker.js", content=script))
+    for name in ("iframe-worker.js", "site.css"):
+        text = (ROOT / ".ci" / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=text))
     return files
 
 
