@@ -41,6 +41,7 @@ def on_config(config: Any) -> Any:
     remote = subprocess.run(command_words, capture_output=True, text=True, check=False)
     if remote.stdout.startswith("https://"):
         config["repo_url"] = remote.stdout.strip().removesuffix(".git")
+        config["repo_name"] = "Source"
     return config
 
 

@@ -26,8 +26,8 @@ from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "migration.md").read_text("utf-8")
-    rows = set(re.findall(r"^\| (\w+) \|", text, re.M)) - {"Verdict"}
+    text = (repo_root / "docs" / "codes.md").read_text("utf-8")
+    rows = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
     assert rows == set(VERDICTS)
     assert {code.verdict for code in CODES.values()} <= rows
 
