@@ -68,7 +68,7 @@ class CallbackToHook(
     ) -> None:
         guest = expected("callback", callback)
         self._group = group or CallbackGroup(HookOptions(**options))
-        self.record: Guest = self._group.add(guest)
+        self._self_record: Guest = self._group.add(guest)
         self.callback: Any = guest.item
         self.called: Any = self.record.called
         self._role = guest.role

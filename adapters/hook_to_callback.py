@@ -18,7 +18,7 @@ from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.multi_worker.end_together import check_keras
-from hookbridge.adapters.multi_worker.worker_step_maker import worker_host
+from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_step_maker import cluster_host
 from hookbridge.ground import compat
@@ -60,7 +60,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
-        self.record: Guest = expected("hook", hook)
+        self._self_record: Guest = expected("hook", hook)
         self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)

@@ -21,9 +21,7 @@ _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 _ATTRIBUTES = {
     "adapters/fit_loop/model_step.py": "`train_function`, where Keras files it",
     "adapters/fit_loop/native_step_maker.py": "`stop_training`",
-    "adapters/graph_fit/function_step_maker.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
-    "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/attributes.py": "the state of a callback",
@@ -218,6 +216,19 @@ def test_only_patching_sets_methods() -> None:
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
+
+
+def test_what_is_remembered_of_objects_is_in_one_file() -> None:
+    """A weak map of a module would be a second memory; `Fact` declares an entry."""
+    found = {
+        file
+        for file, nodes in sources().items()
+        if file.startswith("adapters/")
+        for statement in nodes[0].body  # type: ignore[attr-defined]
+        if "WeakKeyDictionary" in ast.unparse(statement)
+        and isinstance(statement, (ast.Assign, ast.AnnAssign))
+    }
+    assert not found
 
 
 def test_no_host_is_made_of_another() -> None:

@@ -29,8 +29,6 @@ def graph_host(run: HookedRun) -> LoopHost:
 class FunctionStepMaker(StepMaker):
     """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
 
-    data_ended: bool = False
-
     def __init__(
         self, run: HookedRun, graph: KerasGraphPart, session: KerasSessionPart
     ) -> None:
@@ -42,6 +40,11 @@ class FunctionStepMaker(StepMaker):
         self._step_call: StepCall
         self._request: tuple[Any, Any, Any]
         self._last: list[Any] = []
+        self._data_ended = False
+
+    @property
+    def data_ended(self) -> bool:
+        return self._data_ended
 
     def begin(self, mode: str) -> None:
         if self._run.mode is None:
@@ -51,9 +54,6 @@ class FunctionStepMaker(StepMaker):
 
     def _session_of(self, function: Any, session: Session) -> KerasSession:
         """The session that makes the callable of Keras's function."""
-        mine = self._session.current
-        if mine is None or mine.native is not session:  # Keras may have a new one
-            mine = self._session.current = KerasSession(session)
 
         def make_step(options: Any) -> AnyFunction:
             rate = learning_rate(self._model)
@@ -67,8 +67,7 @@ class FunctionStepMaker(StepMaker):
 
             return call
 
-        mine.make_step = make_step
-        return mine
+        return self._session.handle_of(session, make_step)
 
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
         """What a session loop would fetch."""
@@ -79,8 +78,7 @@ class FunctionStepMaker(StepMaker):
 
     def prepare(self, args: Arguments) -> None:
         self._step_call, values, options, metadata = args
-        self.data_ended = self._step_call.data_ended = False
-        assert self._session.current is not None
+        self._data_ended = self._step_call.data_ended = False
         self._session.current.step_call = self._step_call
         if options is not None:  # hooks' options are merged into it
             copied = tf.compat.v1.RunOptions()
@@ -89,15 +87,14 @@ class FunctionStepMaker(StepMaker):
         self._request = (self._step_call.feed_dict(values), options, metadata)
 
     def open(self) -> int:
-        mode = self._run.mode
-        assert mode is not None and self._session.current is not None
-        return self._graph.build(self._session.current, mode, self._step_call.fetches)
+        fetches = self._step_call.fetches
+        return self._graph.build(self._session.current, self._run.mode, fetches)
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         try:
             self._last = monitored.run(self._step_call.fetches, *self._request)
         finally:
-            self.data_ended = self._step_call.data_ended
+            self._data_ended = self._step_call.data_ended
         return self._last
 
     def stop(self) -> None:

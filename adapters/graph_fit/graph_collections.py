@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import made_counter_of, optimizer_of
 from hookbridge.ground import collected, compat
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
@@ -27,11 +27,9 @@ _OWN = (
     compat.private("global_step_read_key"),
 )
 
-# Graph -> the last saver made for it: (ids of the saved objects, saver).
-_SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
-
-# Graph -> the step of models that were never trained.
-_UNTRAINED_STEPS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+# The last saver made for a graph, and the ids of the saved objects.
+_SAVER = Fact[tuple[list[int], Any]]("graph", "saver")
+_UNTRAINED_STEP = Fact[Any]("graph", "step of models that were never trained")
 
 
 class GraphCollections:
@@ -53,13 +51,13 @@ class GraphCollections:
             *v1.global_variables(),
             *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
         ]
-        entry = _SAVERS.get(self._graph)
-        if entry is None or entry[0] != list(map(id, saved)):
-            key = list(map(id, saved))
+        entry, key = _SAVER.get(self._graph), list(map(id, saved))
+        if entry is None or entry[0] != key:
             if not any(v.op.name == "global_step" for v in saved):
                 saved.append(_saved_step(step))
             new = v1.train.Saver(saved, sharded=True, allow_empty=True)
-            entry = _SAVERS[self._graph] = (key, new)
+            entry = (key, new)
+            _SAVER.put(self._graph, entry)
         self._graph.add_to_collection(v1.GraphKeys.SAVERS, entry[1])
 
     def leave(self) -> None:
@@ -102,11 +100,11 @@ def step_of(model: KerasModel, session: Session) -> Any:
     if step is None:
         step = collected.global_step(session.graph)
     if step is None:
-        step = _UNTRAINED_STEPS.get(session.graph)
+        step = _UNTRAINED_STEP.get(session.graph)
     if step is None:
         step = v1.Variable(
             np.int64(0), trainable=False, collections=[], name="hookbridge/step"
         )
-        _UNTRAINED_STEPS[session.graph] = step
+        _UNTRAINED_STEP.put(session.graph, step)
         session.run(step.initializer)
     return step

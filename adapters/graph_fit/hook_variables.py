@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import AnyFunction, Session
 
 v1 = tf.compat.v1
 
-# Graph -> {name: (variable, its collections)} of runs that are over.
-_EARLIER: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
-    weakref.WeakKeyDictionary()
-)
+# By name: the variables that hooks have made in earlier runs, and their collections.
+_EARLIER = Fact[dict[str, tuple[Any, list[str]]]]("graph", "variables of hooks")
 
 
 class HookVariables:
@@ -54,7 +52,7 @@ class HookVariables:
         self, getter: AnyFunction, name: str, *args: object, **kwargs: object
     ) -> Any:
         """A getter of variables that finds those of earlier runs again."""
-        earlier = _EARLIER.setdefault(self._graph, {})
+        earlier = _EARLIER.get_or_put(self._graph, dict)
         if name in earlier:
             variable, keys = earlier.pop(name)
             for key in keys:
@@ -89,10 +87,10 @@ class HookVariables:
 
     def leave(self) -> None:
         """Removes from the graph's collections what hooks have added."""
-        earlier = _EARLIER.setdefault(self._graph, {})
+        earlier = _EARLIER.get_or_put(self._graph, dict)
         for name, variable in self._made.items():
             of_keys = self._added.items()
-            keys = [k for k, new in of_keys if any(each is variable for each in new)]
+            keys = [k for k, new in of_keys if any(v is variable for v in new)]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
             values, ids = self._graph.get_collection_ref(key), set(map(id, added))

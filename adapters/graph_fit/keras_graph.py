@@ -34,12 +34,16 @@ class KerasGraphPart(GraphPart):
         self._model = run.model
         self._graph: tf.Graph
         self._is_begun = False
-        self._collections: GraphCollections | None = None  # from `build` on
+        self._is_built = False
+        # All are there from `build` on.
+        self._collections: GraphCollections
         self._variables: HookVariables
         self._names: GraphNames
         self._counter: tf.Variable
 
-    def build(self, session: Session, mode: str, fetches: Mapping[str, Any]) -> int:
+    def build(
+        self, session: Session, mode: str | None, fetches: Mapping[str, Any]
+    ) -> int:
         """Adds what hooks look for; returns the global step."""
         graph, model = session.graph, self._model
         self._graph = graph
@@ -59,13 +63,13 @@ class KerasGraphPart(GraphPart):
         if mode != "predict":
             aliases.update(fetches)
         self._names = GraphNames(model, graph, aliases)
+        self._is_built = True
         return int(session.run(counter))
 
     def make_final(self, session: Session) -> None:
         """After `begin` of all hooks: initialises what they have made."""
         # Variables of the model keep their values; those that hooks made get their
         # initial values.
-        assert self._collections is not None
         self._variables.initialise(session)
         self._collections.add_saver(self._counter)
 
@@ -74,8 +78,8 @@ class KerasGraphPart(GraphPart):
         return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
-        own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._run.host.session_part.current.run(own))
+        saved = [v.eager for v in model_variables(self._model) if not v.local]
+        return ModelValues(self._run.host.session_part.current.run(saved))
 
     @property
     def can_be_read(self) -> bool:
@@ -103,15 +107,15 @@ class KerasGraphPart(GraphPart):
                     graph._unsafe_unfinalize()
 
     def suspend(self) -> None:
-        if self._collections is not None:
+        if self._is_built:
             self._collections.leave()
 
     def resume(self) -> None:
-        if self._collections is not None:
+        if self._is_built:
             self._collections.enter_again()
 
     def leave(self) -> None:
         if not self._run.is_suspended:
             self.suspend()
-        if self._collections is not None:
+        if self._is_built:
             self._variables.leave()

@@ -34,7 +34,7 @@ class BareCallback(CopiedWrapper, AnyFlavour):
     _chief_worker_only = None
 
     def __init__(self, record: Guest) -> None:
-        self.record: Guest = record
+        self._self_record: Guest = record
         for name in _METHODS.difference(_SETTERS):
             method = getattr(record.item, name, None)
             if callable(method):

@@ -99,6 +99,11 @@ class Guest:
         return isinstance(self.item, tf.compat.v1.train.CheckpointSaverHook)
 
     @property
+    def is_of_chief(self) -> bool:
+        """Whether a hook runs on the chief although nobody has set its role."""
+        return self.saves_checkpoints and roles.given_role(self.item) is None
+
+    @property
     def fetched_names(self) -> frozenset[str]:
         """The names of tensors that a hook may fetch from a step."""
         return fetched.tensor_names(self.item)
@@ -125,7 +130,12 @@ class Wrapper:
     """Base class of the objects that take the place of a guest in a host."""
 
     acts_as: ClassVar[Kind]
-    record: Guest
+    # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
+    _self_record: Guest
+
+    @property
+    def record(self) -> Guest:
+        return self._self_record
 
     @property
     def guest(self) -> Any:

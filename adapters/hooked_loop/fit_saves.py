@@ -15,17 +15,36 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.write_order import WriteOrder
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel
 
-# Model -> the checkpoint it was restored from, and its step.
-_RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+_RESTORED = Fact[tuple[str, int]]("model", "checkpoint, and its step")
 # Directory -> what the last `fit` saves that began to save there.
 _NEWEST: weakref.WeakValueDictionary[str, FitSaves] = weakref.WeakValueDictionary()
 
 
 def note_restored(model: KerasModel, prefix: str) -> None:
     """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
-    _RESTORED[model] = (prefix, steps_counted(model))
+    _RESTORED.put(model, (prefix, steps_counted(model)))
+
+
+def checkpoint_of(
+    graph: GraphPart,
+    session: Any,
+    prefix: str,
+    write: Callable[[], Any],
+    order: WriteOrder | None = None,
+) -> Checkpoint:
+    """A checkpoint of the present values of a graph; `write` writes it once more.
+
+    See `Checkpoint` for `order`.
+    """
+
+    def write_again() -> None:
+        with graph.calling_hooks():
+            write()
+
+    return Checkpoint(prefix, session, graph.values, write_again, order)
 
 
 def restored_from(model: KerasModel, folder: str) -> str | None:
@@ -33,7 +52,7 @@ def restored_from(model: KerasModel, folder: str) -> str | None:
 
     None too if the model has been trained since.
     """
-    prefix, step = _RESTORED.get(model, ("", -1))
+    prefix, step = _RESTORED.get(model) or ("", -1)
     if not prefix or steps_counted(model) != step:
         return None
     return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None
@@ -105,9 +124,8 @@ class FitSaves:
         return saved.loops
 
     def snapshot(self) -> Callable[[], None]:
-        """See `Part.snapshot`."""
-        assert self._part is not None  # something was restored
-        return self._part.snapshot()
+        """See `Part.snapshot`; nothing goes back where no callback has a state."""
+        return (lambda: None) if self._part is None else self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -115,26 +133,6 @@ class FitSaves:
         """Writes the state beside a checkpoint, which may not be written yet."""
         self._checkpoint, self.step = checkpoint, step
         self.write_state()
-
-    def checkpoint(
-        self,
-        session: Any,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder | None = None,
-    ) -> Checkpoint:
-        """A checkpoint of the present values; `write` writes it once more.
-
-        See `Checkpoint` for `order`.
-        """
-        graph = self._graph
-        assert graph is not None
-
-        def write_again() -> None:
-            with graph.calling_hooks():
-                write()
-
-        return Checkpoint(prefix, session, graph.values, write_again, order)
 
     def note_written(self, checkpoint: Checkpoint, step: int) -> None:
         """A checkpoint was written."""

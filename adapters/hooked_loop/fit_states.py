@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
@@ -20,7 +20,11 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import (
     FitRate,
     open_epoch,
 )
-from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
+from hookbridge.adapters.hooked_loop.fit_saves import (
+    FitSaves,
+    checkpoint_of,
+    restored_from,
+)
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
@@ -28,20 +32,22 @@ from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
-# The callbacks that `as_callbacks` was given.
-_GUESTS: identity.OfObjects[bool] = identity.OfObjects()
-# What Keras adds to each list, also if the user has one.
-_OF_EACH_LIST = ("BaseLogger", "History", "ProgbarLogger")
+_IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
     """From now on these callbacks have a state, in each `fit` that saves it."""
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
-        _GUESTS.put(callback, True)
+        _IS_GUEST.put(callback, True)
+
+
+def _is_of_each_list(callback: Any) -> bool:
+    return stock.row(type(callback).__name__).is_of_each_list
 
 
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
@@ -49,15 +55,15 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
-    items = [unwrapped(each) for each in callbacks]
+    items = [unwrapped(callback) for callback in callbacks]
     return [
         item
         for item in items
-        if _GUESTS.get(item)
+        if _IS_GUEST.get(item)
         or not (
             isinstance(item, Inserted)
             or kinds.is_hook(item)
-            or (attributes.is_stock(item) and type(item).__name__ in _OF_EACH_LIST)
+            or (attributes.is_stock(item) and _is_of_each_list(item))
         )
     ]
 
@@ -191,8 +197,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
-        last = self._params.get("epochs")
-        self._epochs_left = last is not None and epoch + 1 < last
+        num_epochs = self._params.get("epochs")
+        self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
         self._epoch.end(epoch)
         self._saves.rewrite()
         if self._run is not None and self._run.has_begun:
@@ -236,8 +242,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def leave(self) -> None:
         """Takes this listener off the hook."""
-        others = [each for each in self._hook._listeners if each is not self]
-        assign(self._hook, _listeners=others)
+        listeners = [item for item in self._hook._listeners if item is not self]
+        assign(self._hook, _listeners=listeners)
 
     # -- called by the hook, as its listener -----------------------------------------
 
@@ -259,7 +265,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
+        graph = self._run.host.graph_part
+        self._saves.note_written(checkpoint_of(graph, session, path, write), step)
 
     def save_session(
         self,
@@ -277,7 +284,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         if self._run is None:
             order.release()
         else:
-            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            graph = self._run.host.graph_part
+            checkpoint = checkpoint_of(graph, session, prefix, write, order)
             self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------
@@ -290,7 +298,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     @property
     def _calls_hook(self) -> bool:
         """Whether this process calls the hook, and so writes its checkpoints."""
-        return any(each is self._hook for each in self._run.hooks)
+        return any(hook is self._hook for hook in self._run.hooks)
 
     @property
     def _is_over(self) -> bool:

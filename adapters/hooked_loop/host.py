@@ -71,11 +71,20 @@ class SessionPart(abc.ABC):
 class StepMaker(abc.ABC):
     """Makes the steps of a native loop, and lets a stop reach it."""
 
-    function: Any = None  # its `run` is the native step, for profiles
-    # Whether the step met the end of the data: its error is the native loop's.
-    data_ended: bool = False
-    # Whether `make_without_hooks` makes the next step: hooks hear of it late, or never.
-    is_without_hooks: bool = False
+    @property
+    def function(self) -> Any:
+        """The function whose `run` is the native step, for profiles; None for none."""
+        return None
+
+    @property
+    @abc.abstractmethod
+    def data_ended(self) -> bool:
+        """Whether the step met the end of the data: its error is the native loop's."""
+
+    @property
+    def is_without_hooks(self) -> bool:
+        """Whether `make_without_hooks` makes the next step: hooks hear of it later."""
+        return False
 
     def install(self) -> None:  # noqa: B027 - a v1 graph is known in `begin` only
         """Takes the model for the run, which opens."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.ground import compat
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 
@@ -28,9 +28,10 @@ class LoopRun(Protocol):
         """The run is over."""
 
 
-# Model -> the innermost of the nested runs that have its loops, pending or going on.
-_INNERMOST: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-_SUSPENDED: list[Any] = []  # the runs that wait for a loop inside them
+# The innermost of the nested runs that have the loops, pending or going on.
+_INNERMOST = Fact[Any]("model", "run")
+# The runs that wait for a loop inside them.
+_SUSPENDED = Fact[list[Any]]("model", "runs that wait")
 
 
 def innermost(model: KerasModel) -> Any:
@@ -40,7 +41,7 @@ def innermost(model: KerasModel) -> Any:
 
 def suspended() -> tuple[Any, ...]:
     """The runs that wait for a loop inside them, of whatever models."""
-    return tuple(_SUSPENDED)
+    return tuple(run for runs in _SUSPENDED.values() for run in runs)
 
 
 class ModelLoops:
@@ -66,7 +67,7 @@ class ModelLoops:
 
     def take(self) -> None:
         """From now on the run has the loops; its host is installed."""
-        _INNERMOST[self._model] = self._run
+        _INNERMOST.put(self._model, self._run)
         self._run.host.step_maker.install()
         self._starters.install()
 
@@ -87,7 +88,7 @@ class ModelLoops:
         self._starters.remove()
         self._run.host.leave()
         if _INNERMOST.get(self._model) is self._run:
-            del _INNERMOST[self._model]
+            _INNERMOST.pop(self._model)
 
     @contextlib.contextmanager
     def making_step(self) -> Iterator[None]:
@@ -142,16 +143,17 @@ class ModelLoops:
         run, model = self._run, self._model
         run.host.suspend()
         self._starters.remove()
-        _INNERMOST.pop(model, None)
-        _SUSPENDED.append(run)
+        _INNERMOST.pop(model)
+        waiting = _SUSPENDED.get_or_put(model, list)
+        waiting.append(run)
         try:
             yield
         finally:
-            _SUSPENDED.remove(run)
+            waiting.remove(run)
             inner = _INNERMOST.get(model)
             if inner is not None:
                 inner.leave()
             if not run.is_over:
-                _INNERMOST[model] = run
+                _INNERMOST.put(model, run)
                 self._starters.install()
                 run.host.resume()

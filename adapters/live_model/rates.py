@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Session
 
 
@@ -51,7 +51,7 @@ class LiveRates:
     def join(self, session: Session) -> OverriddenRates:
         """Shares the overridden rates with all callbacks of a session."""
         before = self.feeds
-        self.feeds = _of_session.setdefault(session, OverriddenRates())
+        self.feeds = _OVERRIDDEN.get_or_put(session, OverriddenRates)
         for tensor, value in before.items():
             self.feeds.setdefault(tensor, value)
         self.feeds.assigned.update(before.assigned)
@@ -128,9 +128,7 @@ class LiveRates:
         return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
 
 
-_of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (
-    weakref.WeakKeyDictionary()
-)
+_OVERRIDDEN = Fact[OverriddenRates]("session", "rates that callbacks have set")
 
 
 def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:

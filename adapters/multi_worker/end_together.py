@@ -71,20 +71,19 @@ class EndTogether(any_flavour.Inserted):
         if not self._is_checked:
             self._is_checked = True
             self._agreement.check_others()
-        self._settle()
+        self._settle(self._agreement)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._agreement is not None and self._is_checked:
-            self._settle()
+            self._settle(self._agreement)
 
-    def _settle(self) -> None:
+    def _settle(self, agreement: Agreement) -> None:
         """Ends the training here if the workers have agreed to."""
-        assert self._agreement is not None
         wants_end = bool(self._model.stop_training)
         is_preempted = self._preempted.is_set()
         code = exit_codes.PREEMPTED if is_preempted else exit_codes.DONE
-        ends = self._agreement.ends_here(wants_end or is_preempted, code)
-        if ends and self._agreement.code == exit_codes.PREEMPTED:
+        ends = agreement.ends_here(wants_end or is_preempted, code)
+        if ends and agreement.code == exit_codes.PREEMPTED:
             _end_preempted()
         if ends and not wants_end:
             HookedRun.note_stop_of(self._model)
@@ -130,8 +129,8 @@ def in_several_processes() -> bool:
     config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
     if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":
         return False
-    others = [job for job in config.cluster if job != "evaluator"]
-    return bool(jobs) or sum(len(config.cluster[job]) for job in others) > 1
+    training_jobs = [job for job in config.cluster if job != "evaluator"]
+    return bool(jobs) or sum(len(config.cluster[job]) for job in training_jobs) > 1
 
 
 def check_keras(model: KerasModel, name: str) -> None:

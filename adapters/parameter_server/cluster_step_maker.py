@@ -80,7 +80,7 @@ class ClusterStepMaker(StepMaker):
         self._installation.install(self._run, self._function_of)
 
     @property
-    def data_ended(self) -> bool:  # type: ignore[override]
+    def data_ended(self) -> bool:
         return self._scheduler.data_ended
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
@@ -121,7 +121,7 @@ class ClusterStepMaker(StepMaker):
     # -- a step ----------------------------------------------------------------------
 
     @property
-    def is_without_hooks(self) -> bool:  # type: ignore[override]
+    def is_without_hooks(self) -> bool:
         """Whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.
@@ -131,7 +131,7 @@ class ClusterStepMaker(StepMaker):
     def make_without_hooks(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(each.has_saved for each in run.states):
+        if any(state.has_saved for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.settle()

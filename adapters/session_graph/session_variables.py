@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import task_of
-
-_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-_held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
 
 
 class _HeldBack:
@@ -33,40 +30,44 @@ class _HeldBack:
     def note(self, session: Session, variables: Sequence[Any]) -> None:
         """Called before variables are set."""
         if not self.is_on:
-            for each in variables:  # what is set now is for checkpoints too
-                self.before.pop(id(each), None)
+            for variable in variables:  # what is set now is for checkpoints too
+                self.before.pop(id(variable), None)
             return
-        new = [each for each in variables if id(each) not in self.before]
-        for each, value in zip(new, read(session, new), strict=True):
-            self.before[id(each)] = (each, value)
+        new = [variable for variable in variables if id(variable) not in self.before]
+        for variable, value in zip(new, read(session, new), strict=True):
+            self.before[id(variable)] = (variable, value)
+
+
+_WRITES = Fact[int]("session", "number of writes of variables")
+_HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
 
 
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
     """A context in which `write` sets what no checkpoint of the session is to have."""
-    held = _held_back.setdefault(session, _HeldBack())
-    held.is_on = True
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
+    holder.is_on = True
     try:
         yield
     finally:
-        held.is_on = False
+        holder.is_on = False
 
 
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
     """A context after which what `write` has set in it is as it was before."""
-    held = _held_back.setdefault(session, _HeldBack())
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
-    _assign(session, held.before.values())
-    held.before.clear()
+    _assign(session, holder.before.values())
+    holder.before.clear()
 
 
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
-    held = _held_back.get(session)
-    pairs = [] if held is None else list(held.before.values())
+    holder = _HELD_BACK.get(session)
+    pairs = [] if holder is None else list(holder.before.values())
     now = read(session, [variable for variable, _ in pairs])
     _assign(session, pairs)
     try:
@@ -78,7 +79,7 @@ def as_saved(session: Session) -> Iterator[None]:
 
 def writes(session: Session) -> int:
     """How many times `write` has set what checkpoints of a session are to have."""
-    return _writes.get(session, 0)
+    return _WRITES.get(session) or 0
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
@@ -92,13 +93,13 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
-    own = [pair for pair in pairs if not _is_left_alone(pair[0])]
-    held = _held_back.get(session)
-    if held is not None:
-        held.note(session, [variable for variable, _ in own])
-    _assign(session, own)
-    if own and not (held is not None and held.is_on):
-        _writes[session] = writes(session) + 1
+    to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
+    holder = _HELD_BACK.get(session)
+    if holder is not None:
+        holder.note(session, [variable for variable, _ in to_write])
+    _assign(session, to_write)
+    if to_write and not (holder is not None and holder.is_on):
+        _WRITES.put(session, writes(session) + 1)
 
 
 def _is_left_alone(variable: Any) -> bool:
@@ -153,13 +154,13 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     updates = collected.operations(graph, keys.UPDATE_OPS)
     written = graph_ops.ancestors(updates)
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
-    others = [
+    not_trainable = [
         v
         for v in unique([*named, *saved_variables(graph)])
         if id(v) not in map(id, trainable)
         and (id(v) in map(id, named) or collected.handle_op(v) in targets)
     ]
-    return trainable, others
+    return trainable, not_trainable
 
 
 def saved_variables(graph: Graph) -> list[Any]:

@@ -106,7 +106,7 @@ class CallbackRun:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
         if member is self.members[0] and not self.calls:
-            roles.warn_of_own_server(session, [each.record for each in self.members])
+            roles.warn_of_own_server(session, [m.record for m in self.members])
             self._set_params()
         if member is self.members[-1]:
             if not self.calls:
@@ -233,8 +233,8 @@ class CallbackRun:
         if source is None:
             weights = LiveWeights(*model_variables(self.graph), session)
         else:
-            trained, others = source.trainable_weights, source.non_trainable_weights
-            weights = LiveWeights(trained, others, session, source.weights)
+            trained, frozen = source.trainable_weights, source.non_trainable_weights
+            weights = LiveWeights(trained, frozen, session, source.weights)
             clone = Clone(source, weights)
         self.model = LiveModel(
             weights=weights,

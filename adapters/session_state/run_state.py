@@ -11,16 +11,14 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.keeper import StateKeeper
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
 from hookbridge.adapters.state.backups import Backup, backups_of
-from hookbridge.adapters.state.identity import OfObjects
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback, Graph, Session
 
 # A keeper lives as long as a run or a saver holds it.
-_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
-    weakref.WeakKeyDictionary()
-)
-_KEEPERS_OF_CALLBACKS: OfObjects[weakref.ref[StateKeeper]] = OfObjects()
+_OF_GRAPH = Fact[weakref.ref[StateKeeper]]("graph", "keeper of callbacks' state")
+_OF_GUEST = Fact[weakref.ref[StateKeeper]]("guest", "keeper of its state")
 
 
 class RunState:
@@ -41,7 +39,7 @@ class RunState:
         keeper = keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = StateKeeper(graph, checkpoint_dir)
-            _KEEPERS[graph] = weakref.ref(keeper)
+            _OF_GRAPH.put(graph, weakref.ref(keeper))
         self.keeper = keeper
         keeper.join(self)
 
@@ -73,7 +71,7 @@ class RunState:
         """After `on_train_begin`."""
         self.part.begin()
         for callback in self.part.callbacks:
-            _KEEPERS_OF_CALLBACKS.put(callback, weakref.ref(self.keeper))
+            _OF_GUEST.put(callback, weakref.ref(self.keeper))
 
     def restore(
         self, session: Session, keys: Collection[str], *, went_back: bool
@@ -90,11 +88,11 @@ class RunState:
 
 def keeper_of_graph(graph: Any) -> StateKeeper | None:
     """What keeps the state of the callbacks in the sessions of a graph, or None."""
-    reference = _KEEPERS.get(graph)
+    reference = _OF_GRAPH.get(graph)
     return None if reference is None else reference()
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:
     """What keeps the state of a callback's last training, or None."""
-    reference = _KEEPERS_OF_CALLBACKS.get(callback)
+    reference = _OF_GUEST.get(callback)
     return None if reference is None else reference()

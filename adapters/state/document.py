@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -20,7 +21,9 @@ VERSION = 3
 OLDEST = 3
 # Version -> what makes of a document of this version one of the next. A new version
 # adds its predecessor here.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = (
+    types.MappingProxyType({})
+)
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
@@ -106,19 +109,19 @@ def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
 def _leave_out_largest(entries: Sequence[Any]) -> None:
     """Takes out the largest value of all callbacks, and warns which one it is."""
     sizes = {
-        (place, name): len(json.dumps(value))
-        for place, entry in enumerate(entries)
+        (index, name): len(json.dumps(value))
+        for index, entry in enumerate(entries)
         for name, value in entry["state"].items()
     }
-    place, name = max(sizes, key=lambda key: sizes[key])
-    entry = entries[place]
+    index, name = max(sizes, key=lambda key: sizes[key])
+    entry = entries[index]
     del entry["state"][name]
     logging.warning(
         "hookbridge: `%s.%s` takes %d bytes as JSON. The limit is %d, so it is not "
         "saved and begins anew after a restart. A NumPy array may be larger.",
         entry["class"],
         name,
-        sizes[place, name],
+        sizes[index, name],
         MOST_JSON_BYTES,
     )
 
@@ -135,7 +138,7 @@ def read(prefix: str, name: str) -> Document:
 
     return Document(
         int(document["step"]),
-        [_entry(each, decode, document) for each in entries],
+        [_entry(entry, decode, document) for entry in entries],
         [decode(loop) for loop in loops],
         bool(document.get("in_step")),
     )
@@ -154,8 +157,8 @@ def _newest(document: dict[str, Any]) -> dict[str, Any]:
             f"it has version {version}, which no release has written; expected "
             f"{OLDEST} to {VERSION}"
         )
-    for each in range(version, VERSION):
-        document = UPGRADES[each](document)
+    for old_version in range(version, VERSION):
+        document = UPGRADES[old_version](document)
     return document
 
 

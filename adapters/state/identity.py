@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import weakref
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hookbridge import errors
 from hookbridge.adapters.state import attributes
+from hookbridge.ground.memory import Fact
 
 # Texts that are stored and reported as they are. Of other texts, which may be secrets,
 # a digest is stored.
@@ -21,35 +21,7 @@ _OPEN_TEXTS = frozenset({"monitor", "mode", "monitor_op"})
 DECISIVE = _OPEN_TEXTS | {"filepath"}
 _MOST_ITEMS = 100
 
-T = TypeVar("T")
-
-
-class OfObjects(Generic[T]):
-    """A value for each of some objects, as long as the object lives.
-
-    Objects count as themselves, whatever their `__eq__` and `__hash__` say. One that
-    cannot be referred to has none.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[int, tuple[Any, T]] = {}
-
-    def get(self, of: Any) -> T | None:
-        """The value of an object, or None."""
-        reference, value = self._values.get(id(of), (None, None))
-        return value if reference is not None and reference() is of else None
-
-    def put(self, of: Any, value: T) -> None:
-        """Sets the value of an object."""
-        number = id(of)
-        try:
-            reference = weakref.ref(of, lambda _: self._values.pop(number, None))
-        except TypeError:
-            return
-        self._values[number] = (reference, value)
-
-
-_SEEN: OfObjects[Mapping[str, Any]] = OfObjects()
+_SEEN = Fact[Mapping[str, Any]]("guest", "values when it was first seen")
 
 
 class Identity(NamedTuple):

@@ -70,7 +70,7 @@ class InThread:
         self._state: Write | None = None
         self._values: Write | None = None
         self.is_held: bool = True
-        _held.add(self)
+        _thread.held.add(self)
 
     def values(self, write: Write) -> None:
         """Writes the checkpoint."""
@@ -92,7 +92,7 @@ class InThread:
 
     def release(self) -> None:
         """See `WriteOrder.release`."""
-        _held.discard(self)
+        _thread.held.discard(self)
         if not self.is_held:
             return
         self.is_held = False
@@ -110,6 +110,8 @@ class _Thread:
 
     def begin(self) -> None:
         """Nothing is to be written; a forked process has no thread."""
+        # Of steps whose events are not all delivered.
+        self.held: set[InThread] = set()
         self._pool: ThreadPoolExecutor | None = None
         self._unfinished: dict[Future[Any], str] = {}
         self._lock = threading.Lock()
@@ -130,7 +132,7 @@ class _Thread:
     def wait(self, folder: str | None) -> None:
         """Waits for what is still to be written into a folder; None: into any."""
         unfinished = list(self._unfinished.items())
-        wait([each for each, of in unfinished if folder is None or of == folder])
+        wait([future for future, of in unfinished if folder is None or of == folder])
 
 
 def _called(write: Write) -> Future[Any]:
@@ -144,9 +146,7 @@ def _called(write: Write) -> Future[Any]:
 
 
 _thread = _Thread()
-_held: set[InThread] = set()  # of steps whose events are not all delivered
 os.register_at_fork(after_in_child=_thread.begin)
-os.register_at_fork(after_in_child=_held.clear)
 
 
 def wait_for_writes(prefix: str | None = None) -> None:
@@ -160,7 +160,7 @@ def wait_for_writes(prefix: str | None = None) -> None:
 
 def release_all() -> None:
     """Writes all that is held, of runs that an error has ended, and waits for it."""
-    for order in list(_held):
+    for order in list(_thread.held):
         order.release()
     wait_for_writes()
 

@@ -33,6 +33,5 @@ def tensorflow() -> tuple[int, int] | None:
 
 def major_minor(version: str) -> tuple[int, int]:
     """The first two numbers of a version."""
-    match = re.match(r"(\d+)\.(\d+)", version)
-    assert match is not None
-    return int(match[1]), int(match[2])
+    major, minor = re.findall(r"\d+", version)[:2]
+    return int(major), int(minor)

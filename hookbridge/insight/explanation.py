@@ -12,7 +12,6 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
-from hookbridge.adapters.multi_worker.worker_step_maker import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
@@ -196,7 +195,7 @@ def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
     """The processes that call a guest of this role."""
     if host == "parameter_server" and role != "evaluator":
         return "the coordinator"
-    if host == "fit" and is_of_chief(guest):
+    if host == "fit" and guest.is_of_chief:
         return f"{roles.MEANING[role]}; under `MultiWorkerMirroredStrategy`, the chief"
     return roles.MEANING[role]
 

@@ -212,9 +212,11 @@ class GroupStop:
 
     def _follow_stop(self) -> None:
         while not self.helpers_end.is_set() and not self.stopped:
-            assert self._board is not None
+            board = self._board
+            if board is None:  # the process has no connection to others
+                return
             try:
-                if ending := self._board.wait_for_stop(self._generation, POLL_SECS):
+                if ending := board.wait_for_stop(self._generation, POLL_SECS):
                     self.stop_here(*ending)
             except (tf.errors.OpError, RuntimeError):  # gone, or closed by `leave`
                 self.helpers_end.wait(0.5)
