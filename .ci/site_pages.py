@@ -46,7 +46,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages of `OUTSIDE`, the commands' help, the style and the script of the search."""
+    """Adds the pages of `OUTSIDE`, the commands' help, the style and a script."""
     for page, file in OUTSIDE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
