@@ -141,9 +141,9 @@ class StateFiles:
         if file.is_in_step and of_task is None:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
-                "before its callbacks had all events of that step. They go on "
-                "without the end of that batch: their counts and the mean of its "
-                "epoch lack it.",
+                "before its callbacks had all events of that step. These events are "
+                "not repeated: the counts of callbacks and the mean of the epoch "
+                "lack that batch.",
                 prefix,
             )
         return saved
