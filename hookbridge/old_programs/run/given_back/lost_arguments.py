@@ -57,7 +57,7 @@ _TOO_LARGE = "out of bounds for"
 
 @functools.cache
 def bring_back() -> None:
-    """Makes the functions take their old arguments too; the others they take as ever.
+    """Make the functions take their old arguments too; the others they take as ever.
 
     The modules of Python, NumPy and PyYAML stay changed until the process ends.
     """
@@ -70,7 +70,10 @@ def bring_back() -> None:
 
 
 def way_out(error: BaseException) -> str:
-    """What to do about a value that cannot be taken again; empty for another error."""
+    """Return what to do about a value that cannot be taken again.
+
+    Empty for another error.
+    """
     said, version = str(error), np.lib.NumpyVersion(np.__version__)
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
@@ -103,7 +106,7 @@ def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
 
 
 def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
-    """Functions that take old values again: their names, as they are, and new."""
+    """Yield functions that take old values again: their names, as they are, and new."""
     makers = (
         (old_values.STACKING, _of_any),
         (old_values.WHOLE, _of_floats),
@@ -125,7 +128,7 @@ def _without_a_loader() -> Iterator[tuple[str, _Function, _Function]]:
 
 
 def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
-    """The function, which takes arguments by their old names too."""
+    """Return the function, which takes arguments by their old names too."""
 
     def taking(*args: Any, **named: Any) -> Any:
         for old in lost.keys() & named.keys():
@@ -138,7 +141,7 @@ def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
 
 
 def _of_any(function: _Function) -> _Function:
-    """The function of a sequence, which takes any iterable."""
+    """Return the function of a sequence, which takes any iterable."""
 
     def taking(*args: Any, **named: Any) -> Any:
         args = (*map(_listed, args[:1]), *args[1:])
@@ -153,7 +156,7 @@ def _listed(value: Any) -> Any:
 
 
 def _of_floats(function: _Function) -> _Function:
-    """The function of whole numbers, which takes floats that are whole."""
+    """Return the function of whole numbers, which takes floats that are whole."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:
@@ -185,7 +188,7 @@ def _reading(function: _Function) -> _Function:
 
 
 def _loading(function: _Function, today: _Function) -> _Function:
-    """The function of a stream and a loader, which does without a loader."""
+    """Return the function of a stream and a loader, which does without a loader."""
 
     def taking(stream: Any, *loader: Any, **named: Any) -> Any:
         return function(stream, *loader, **named) if loader or named else today(stream)
@@ -216,7 +219,7 @@ def _without_type(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_unequal_lists(function: _Function) -> _Function:
-    """The function of arrays, which takes lists whose rows are of unequal length."""
+    """Return the function of arrays, with lists of rows of unequal length."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:

@@ -94,7 +94,7 @@ def method(owner: Any, name: str) -> Any:
 
 @functools.cache
 def _ours(kind: type, name: str) -> Callable[..., Any] | None:
-    """What does the same as a method that a type has lost, or a type above it."""
+    """Return what does the same as a removed method of a type or of its bases."""
     for full, replacement in OURS.items():
         above, _, attribute = full.rpartition(".")
         if attribute == name and issubclass(kind, pkgutil.resolve_name(above)):
@@ -103,7 +103,7 @@ def _ours(kind: type, name: str) -> Callable[..., Any] | None:
 
 
 def may_be_in(source: bytes) -> bool:
-    """Whether a file may use one of them."""
+    """Return whether a file may use one of them."""
     return any(name.encode() in source for name in _METHODS)
 
 
@@ -114,7 +114,7 @@ class Asking(ast.NodeTransformer):
         self.found = False
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Called with each attribute of a file."""
+        """Visit each attribute of a file."""
         self.generic_visit(node)
         if node.attr not in _METHODS or not isinstance(node.ctx, ast.Load):
             return node

@@ -83,7 +83,7 @@ class Cast:
     """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
 
     def __getitem__(self, kind: Any) -> Any:
-        """The function that makes such an array."""
+        """Return the function that makes such an array."""
         numpy = importlib.import_module("numpy")
         return lambda values: numpy.array(values).astype(kind)
 
@@ -149,7 +149,7 @@ _OURS: dict[str, Any] = {
 
 
 def bring_back(used: Collection[str]) -> None:
-    """Gives modules the names that they have lost; no name changes its meaning.
+    """Give modules the names that they have lost; no name changes its meaning.
 
     Args:
       used: the lost names that the program uses.
@@ -164,7 +164,7 @@ def bring_back(used: Collection[str]) -> None:
 
 
 def _bring_back(name: str, row: LostName) -> None:
-    """Gives one name back, unless this release of its library still has it."""
+    """Give one name back, unless this release of its library still has it."""
     if "." not in name:
         if row.living or row.is_given_back:
             _module(name)  # for its import; its names have rows of their own
@@ -183,7 +183,7 @@ def _bring_back(name: str, row: LostName) -> None:
 
 
 def _forwarding(method: str) -> Any:
-    """A method that calls another one of its object, which a class below may have."""
+    """Return a method that calls another one of its object."""
 
     def forward(self: Any, *args: Any, **named: Any) -> Any:
         return getattr(self, method)(*args, **named)
@@ -192,7 +192,7 @@ def _forwarding(method: str) -> Any:
 
 
 def _is_for_all(name: str, row: LostName) -> bool:
-    """Whether libraries get a name back, too.
+    """Return whether libraries get a name back, too.
 
     A whole module that Python has lost is none: a library may look whether it is there.
     """
@@ -202,21 +202,24 @@ def _is_for_all(name: str, row: LostName) -> bool:
 
 
 def _has(name: str) -> bool:
-    """Whether a module that was imported already has a name."""
+    """Return whether a module that was imported already has a name."""
     module, _, attribute = _name_of_today(name).rpartition(".")
     # Not `hasattr`: NumPy warns of some of these names.
     return attribute in vars(sys.modules.get(module, object))
 
 
 def _name_of_today(name: str) -> str:
-    """A name of `keras` is one of the Keras that the program gets; `tf` is short."""
+    """Return a name of `keras` is one of the Keras that the program gets.
+
+    `tf` is short.
+    """
     root, dot, inside = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
     return f"{whole}{dot}{inside}"
 
 
 def _give(name: str, value: object) -> None:
-    """Sets a lost name, and the modules above it that are lost with it."""
+    """Set a lost name, and the modules above it that are lost with it."""
     module, _, attribute = _name_of_today(name).rpartition(".")
     owner = _module(module)
     if isinstance(value, types.ModuleType):
@@ -230,7 +233,7 @@ def _give(name: str, value: object) -> None:
 
 
 def _module(name: str) -> types.ModuleType | type:
-    """A module or a class, or an empty module if the library has lost it."""
+    """Return a module or a class, or an empty module if the library has lost it."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
@@ -250,7 +253,7 @@ def _module(name: str) -> types.ModuleType | type:
 
 
 def _value(living: str) -> Any:
-    """The object that a living name means: a builtin, a module, or a name in one."""
+    """Return the object of a name: a builtin, a module, or a name in one."""
     if hasattr(builtins, living.partition(".")[0]):  # `str.maketrans`
         return pkgutil.resolve_name(f"builtins.{living}")
     try:

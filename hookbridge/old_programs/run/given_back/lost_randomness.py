@@ -14,7 +14,7 @@ _SEEDS = (type(None), int, float, str, bytes, bytearray)
 
 
 def bring_back() -> None:
-    """Lets sets be sampled, lists be shuffled by a function, and anything be a seed."""
+    """Let sets be sampled, lists be shuffled by a function, and anything be a seed."""
     kind = random.Random
     makers = {"sample": _of_sets, "seed": _of_any, "shuffle": _by_a_function}
     methods = {
