@@ -186,7 +186,7 @@ class Mirrors:
         self.push()
 
     def give_away(self, mirror: Mirror) -> Any:
-        """Return an array goes to Keras while it saves."""
+        """Give Keras an array while it saves."""
         key = id(mirror)
         if key not in self._read_arrays:
             group = self._read_with.get(key)

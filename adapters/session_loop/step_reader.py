@@ -64,7 +64,7 @@ class StepReader:
         return bool(self._adds) and self._plan.is_fixed(step)
 
     def begin(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """Return a step begins: what it fetches, as `SessionRunArgs`."""
+        """Begin a step; return what it fetches, as `SessionRunArgs`."""
         self.fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
         return self.fetch.arguments
 
