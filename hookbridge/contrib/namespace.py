@@ -28,7 +28,7 @@ class Contrib(types.ModuleType):
         super().__init__(
             name,
             "The parts of tf.contrib that hookbridge brings back; see "
-            "docs/running-tf1.md.",
+            "docs/what-comes-back.md.",
         )
         self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
 
@@ -87,7 +87,7 @@ def _below(path: str, name: str) -> Any:
         return value
     if was_there:
         return Gone(dotted)
-    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Way out: {hint(dotted)}.")
+    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Instead: {hint(dotted)}.")
 
 
 def _in_files(area: str, path: str, last: str, name: str) -> Any:

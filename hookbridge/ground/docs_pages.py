@@ -18,7 +18,7 @@ PAGES = {
     "epochs in a session": "docs/callbacks-in-sessions.md#what-it-is-called-for",
     "estimator": "docs/estimator.md",
     "estimator in a cluster": "docs/estimator.md#clusters-and-strategies",
-    "guest without events": "docs/reliability.md#nothing-is-left-out-silently",
+    "guest without events": "docs/why-and-limits.md#nothing-is-left-out-silently",
     "hook in fit": "docs/hook-support.md#why-a-hook-is-refused",
     "hook made of tensors": (
         "docs/hook-support.md#hooks-whose-constructor-takes-tensors"

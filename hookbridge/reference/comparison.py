@@ -155,7 +155,7 @@ def compare(
     if epsilon is not None and epsilon.is_of_framework and judged.first is not None:
         # What follows from another epsilon is not another difference.
         judged = _beyond_epsilon(pairing, judged.first, epsilon)
-        notes.append(f"the same but for where Adam adds epsilon: {epsilon.cause}")
+        notes.append(f"the same except where Adam adds epsilon: {epsilon.cause}")
     return Comparison(
         recorded,
         ported,

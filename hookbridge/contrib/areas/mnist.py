@@ -121,7 +121,7 @@ def load_dataset(
     if name in ("boston", "dbpedia", "iris"):
         raise errors.GoneNameError(
             f"tf.contrib.learn.datasets.load_dataset({name!r}): only 'mnist' is "
-            "left. Way out: `sklearn.datasets`, or your own file."
+            "left. Instead: `sklearn.datasets`, or your own file."
         )
     if name != "mnist":
         raise ValueError(f"Name of dataset is not found: {name}")

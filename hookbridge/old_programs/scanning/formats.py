@@ -63,7 +63,7 @@ def as_html(report: Report) -> str:
         for f in report.findings
     ]
     parts = [table(counts), "<h2>Findings</h2>"]
-    parts.append(table(rows, ("place", "verdict", "code", "what", "way out")))
+    parts.append(table(rows, ("place", "verdict", "code", "what", "instead")))
     if report.unread:
         unread = [(u.file, u.reason) for u in report.unread]
         parts += ["<h2>Files that could not be read</h2>", table(unread)]
@@ -76,7 +76,7 @@ def as_sarif(report: Report) -> str:
     """Return the report as SARIF 2.1.0, for code hosts and editors."""
     results = []
     for f in report.findings:
-        text = f"{f.name}: {f.message} Way out: {f.way_out}"
+        text = f"{f.name}: {f.message} Instead: {f.way_out}"
         region = {"startLine": f.line, "startColumn": f.column}
         if f.cell:
             # The lines of a cell are not those of the file.

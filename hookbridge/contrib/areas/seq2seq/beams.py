@@ -98,7 +98,7 @@ class BeamSearchDecoder(Decoder):
             raise NotImplementedError(
                 "Received coverage_penalty_weight or a history of alignments that is "
                 "to be reordered; expected neither: hookbridge does not carry these "
-                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Way out: "
+                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Instead: "
                 "AttentionWrapper(alignment_history=False)."
             )
         self._cell, self._output_layer = cell, output_layer
