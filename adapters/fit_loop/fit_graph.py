@@ -53,7 +53,7 @@ class FitGraphPart(GraphPart):
         self.last_values: dict[str, Any] = {}
 
     def build(self, function: RunningStep) -> int:
-        """Makes the graph of a model with this step; returns the global step."""
+        """Make the graph of a model with this step; return the global step."""
         self.global_step = GlobalStep(self._model)
         self._find_rates(function)
         self.live = LiveGraph(
@@ -67,7 +67,7 @@ class FitGraphPart(GraphPart):
         return self.step_number
 
     def renew(self, function: RunningStep) -> None:
-        """Shows hooks what the model has after a callback has changed its step."""
+        """Show hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
         shown, self.shown_rate = self._rate, None
         schedule = optimizers.scheduled_rate(self.optimizer)
@@ -77,7 +77,7 @@ class FitGraphPart(GraphPart):
         self.live.renew(function.names, now, shown, self._other_rates)
 
     def show_rate(self) -> None:
-        """Computes a schedule's rate for ops that were made for a constant one."""
+        """Compute a schedule's rate for ops that were made for a constant one."""
         if self.shown_rate is not None:
             self.shown_rate.assign(self._next_rate())
 
@@ -87,14 +87,17 @@ class FitGraphPart(GraphPart):
         rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = optimizers.learning_rate_variable(self.optimizer)
-        self._rate = next((rate for rate in rates if rate is own), None)
-        self._other_rates = [rate for rate in rates if rate is not own]
+        rate_of_model = optimizers.constant_rate(self.optimizer)
+        self._rate = next((rate for rate in rates if rate is rate_of_model), None)
+        self._other_rates = [rate for rate in rates if rate is not rate_of_model]
 
     def make_session(
         self, run_step: StepRunner, functions: RecentlyUsed
     ) -> LiveSession:
-        """A session on the graph; `functions` keeps what it traces over the run."""
+        """Return a session on the graph.
+
+        `functions` keeps what it traces over the run.
+        """
         return LiveSession(
             self.live,
             self.global_step,
@@ -105,7 +108,7 @@ class FitGraphPart(GraphPart):
         )
 
     def _next_rate(self) -> Any:
-        """The rate of the next step, as a session computes it."""
+        """Return the rate of the next step, as a session computes it."""
         return optimizers.rate_of_next_step(self.optimizer)
 
     @property
@@ -118,7 +121,7 @@ class FitGraphPart(GraphPart):
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [variables.components(each.eager)[0] for each in saved]
+            firsts = [variables.components(variable.eager)[0] for variable in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
             read = tf.raw_ops.ReadVariableOp
@@ -131,7 +134,7 @@ class FitGraphPart(GraphPart):
         """Which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
-        rate, others, tensors, graph = None, [], {}, self.live
+        rate, other_rates, tensors, graph = None, [], {}, self.live
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
                 if self._rate is None:
@@ -145,7 +148,7 @@ class FitGraphPart(GraphPart):
                 else:
                     tensors[key] = index
             elif (variable := graph.variable_of(tensor)) is not None:
-                if not any(variable.eager is each for each in self._other_rates):
+                if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "
                         "but the model's step reads the variable itself. Assign to "
@@ -153,11 +156,11 @@ class FitGraphPart(GraphPart):
                         "run_context.session)`.",
                         see="live session",
                     )
-                others.append((variable.eager, index))
-        return StepFeeds(rate, tuple(others), tensors)
+                other_rates.append((variable.eager, index))
+        return StepFeeds(rate, tuple(other_rates), tensors)
 
     def check_rate(self, fed: StepFeeds) -> None:
-        """Refuses, after a step that ran eagerly, a fed rate that it has not read."""
+        """Refuse, after a step that ran eagerly, a fed rate that it has not read."""
         read = self._names.rates_read
         if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
             raise errors.LiveSessionError(
@@ -172,6 +175,6 @@ class FitGraphPart(GraphPart):
             self.global_step.remember()
 
     def recall(self) -> None:
-        """Takes the steps that loops inside this one have made since `remember`."""
+        """Take the steps that loops inside this one have made since `remember`."""
         if self.is_built:
             self.global_step.recall()

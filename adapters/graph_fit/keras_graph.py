@@ -44,7 +44,7 @@ class KerasGraphPart(GraphPart):
     def build(
         self, session: Session, mode: str | None, fetches: Mapping[str, Any]
     ) -> int:
-        """Adds what hooks look for; returns the global step."""
+        """Add what hooks look for; return the global step."""
         graph, model = session.graph, self._model
         self._graph = graph
         with graph.as_default():
@@ -78,8 +78,8 @@ class KerasGraphPart(GraphPart):
         return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
-        own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._run.host.session_part.current.run(own))
+        saved = [v.eager for v in model_variables(self._model) if not v.local]
+        return ModelValues(self._run.host.session_part.current.run(saved))
 
     @property
     def can_be_read(self) -> bool:

@@ -56,7 +56,7 @@ class _Before(_End):
     def on_train_begin(self, logs: Any = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
-            items = [unwrapped(each) for each in everyone.callbacks]
+            items = [unwrapped(callback) for callback in everyone.callbacks]
             self.observer.none_has_begun(items)
 
 
@@ -104,7 +104,7 @@ def _put_first(everyone: Any, callback: Any) -> None:
 
 
 def add_first(observer: ListObserver) -> Any:
-    """Puts a first callback into the `CallbackList` that sets its model; returns it.
+    """Put a first callback into the `CallbackList` that sets its model; return it.
 
     None if somebody calls a callback alone.
     """
@@ -117,7 +117,7 @@ def add_first(observer: ListObserver) -> Any:
 
 
 def add_last(observer: ListObserver) -> Any:
-    """Puts a last callback into the `CallbackList` that begins now; returns the list.
+    """Put a last callback into the `CallbackList` that begins now; return the list.
 
     None if somebody calls a callback alone.
     """
@@ -126,8 +126,8 @@ def add_last(observer: ListObserver) -> Any:
         return None
     everyone = names["self"]
     if not any(
-        isinstance(each, _Last) and each.observer is observer
-        for each in map(unwrapped, everyone.callbacks)
+        isinstance(callback, _Last) and callback.observer is observer
+        for callback in map(unwrapped, everyone.callbacks)
     ):
         everyone.callbacks.append(_Last(observer, everyone))
     return everyone

@@ -58,8 +58,8 @@ class ClusterSession(LiveSession):
     ) -> Any:
         """See `LiveSession`; waits for all steps where it needs one moment."""
         needed = plan.program.needed
-        others = needed.handles - {self._live_graph.global_step_name}
-        if plan.reads_step and others and not needed.runs_step:
+        handles = needed.handles - {self._live_graph.global_step_name}
+        if plan.reads_step and handles and not needed.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
@@ -78,7 +78,7 @@ class ShieldedHook(HookWithoutEnd):
 def _shielded(
     method: Callable[..., Any], note_lost: Callable[[], None]
 ) -> Callable[..., Any]:
-    """A hook's method whose errors of the cluster pass `MonitoredSession`."""
+    """Return a hook's method whose errors of the cluster pass `MonitoredSession`."""
 
     @functools.wraps(method)
     def call(*args: object) -> Any:
@@ -92,7 +92,7 @@ def _shielded(
 
 
 def saves_after(hook: Hook, global_step: int) -> bool:
-    """Whether a hook will save after the step that ends with this global step."""
+    """Return whether a hook will save after the step that ends at this global step."""
     # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)
     return (

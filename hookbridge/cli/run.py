@@ -21,13 +21,13 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     define_world(parser)
     define_guests(parser)
 
 
 def define_guests(parser: Parser) -> None:
-    """Defines the flags of guests from outside."""
+    """Define the flags of guests from outside."""
     text = "A Python file whose `guests` (hooks and callbacks) join every training."
     parser.flag("guests", None, text, str)
     text = "Number of steps in an epoch, for callbacks in sessions and Estimators."
@@ -35,7 +35,7 @@ def define_guests(parser: Parser) -> None:
 
 
 def define_world(parser: Parser) -> None:
-    """Defines the command line, and the flags that choose the program's TensorFlow."""
+    """Define the command line, and the flags that choose the program's TensorFlow."""
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
@@ -49,14 +49,14 @@ def define_world(parser: Parser) -> None:
 
 
 def run(values: Values) -> Callable[[], int]:
-    """Prepares the program; what is returned runs it in this process."""
+    """Prepare the program; what is returned runs it in this process."""
     return start(values)
 
 
 def start(
     values: Values, record: tuple[str, dict[str, Any]] | None = None
 ) -> Callable[[], int]:
-    """Prepares a program with what joins its trainings.
+    """Prepare a program with what joins its trainings.
 
     Args:
       values: the flags and the program.

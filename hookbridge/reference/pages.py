@@ -24,13 +24,13 @@ _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no differen
 
 
 def write_page(result: Comparison, file: str | Path) -> None:
-    """Writes the page, which needs no other file and no network."""
+    """Write the page, which needs no other file and no network."""
     text = page(_title(result), map(_with_code, _body(result)))
     Path(file).write_text(text, encoding="utf-8")
 
 
 def check_page(file: str) -> None:
-    """Raises `errors.UnwritableError` unless the page can be written there."""
+    """Raise `errors.UnwritableError` unless the page can be written there."""
     folder = os.path.dirname(os.path.abspath(file))
     why = ""
     if not file or os.path.isdir(file):
@@ -49,7 +49,7 @@ def check_page(file: str) -> None:
 
 
 def _title(result: Comparison) -> str:
-    """The folders of both: their names, or their paths where the names are equal."""
+    """Return the names of both folders, or their paths if the names are equal."""
     both = result.port.folder, result.reference.folder
     names = [folder.absolute().name for folder in both]
     if len(set(names)) == 1:
@@ -58,12 +58,12 @@ def _title(result: Comparison) -> str:
 
 
 def _with_code(part: str) -> str:
-    """HTML in which names are set as code, where the text has them in backticks."""
+    """Set what is in backticks as code."""
     return re.sub("`([^`<>]+)`", r"<code>\1</code>", part)
 
 
 def _body(result: Comparison) -> Iterator[str]:
-    """The page from top to bottom: verdict, layers, curves, differences, variables."""
+    """Yield the page: verdict, layers, curves, differences, variables."""
     yield from _verdict(result)
     yield from _layers(result)
     yield from _curves(result)
@@ -72,7 +72,7 @@ def _body(result: Comparison) -> Iterator[str]:
 
 
 def _verdict(result: Comparison) -> Iterator[str]:
-    """The first difference, what may have made it, and what was not compared."""
+    """Yield the first difference, what may have made it, and what was not compared."""
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:
@@ -83,7 +83,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
 
 
 def _layers(result: Comparison) -> Iterator[str]:
-    """A row for each layer with its largest difference."""
+    """Yield a row for each layer with its largest difference."""
     rows = [
         [
             layer.name,
@@ -96,7 +96,7 @@ def _layers(result: Comparison) -> Iterator[str]:
 
 
 def _curves(result: Comparison) -> Iterator[str]:
-    """Loss and learning rate of both."""
+    """Yield loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
     both = {"reference": result.reference, "port": result.port}
     rates = {who: _points(each, "learning_rate") for who, each in both.items()}
@@ -114,7 +114,7 @@ def _curves(result: Comparison) -> Iterator[str]:
 
 
 def _differences(result: Comparison) -> Iterator[str]:
-    """The largest difference of each step, layer by layer."""
+    """Yield the largest difference of each step, layer by layer."""
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
     yield "<p>Largest difference in each step, in powers of ten of the tolerance; above"
     yield ' 0 means "different".</p>'
