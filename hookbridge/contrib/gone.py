@@ -49,7 +49,7 @@ class Gone:
 
 
 def way_out(name: str) -> str:
-    """What a person can do about a name."""
+    """Return what a person can do about a name."""
     outcome = resolve(name, Target(NEWEST))
     if outcome is not None and outcome.code == "KERAS_GONE":
         return f"Keras removed this name. Instead: {outcome.hint}."
@@ -61,7 +61,7 @@ def way_out(name: str) -> str:
 
 
 def _place() -> str:
-    """The file and line of the program that uses a name, for a message."""
+    """Return the file and line of the program that uses a name, for a message."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -37,11 +37,11 @@ PAGES = {
 
 
 def pointer(row: str) -> str:
-    """The sentence at the end of a message that leads to the page of a row."""
+    """Return the sentence at the end of a message that leads to the page of a row."""
     return f"See `hookbridge docs {PAGES[row].removeprefix('docs/')}`."
 
 
 def anchor(heading: str) -> str:
-    """The address of a heading in its page, as GitHub and the site make it."""
+    """Return the address of a heading in its page, as GitHub and the site make it."""
     plain = re.sub(r"[^\w\s-]", "", heading.lstrip("# ").lower())
     return re.sub(r"\s", "-", plain.strip())
