@@ -31,7 +31,7 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
         raise NotImplementedError
 
     def _maybe_initialize_trackable(self) -> None:
-        """Prepares it to be saved with a model of Keras; refuses all others."""
+        """Prepare it to be saved with a model of Keras; refuse all others."""
         names = compat.running_locals("set_attribute")
         if names is not None and names["name"] == "optimizer":
             self._is_of_other = True
@@ -54,12 +54,12 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
         return self.say_unsaved({"_iterations": counter, "_variables": self._saved})
 
     def save_own_variables(self, store: Any) -> None:
-        """Saves nothing of it in the file of the other model."""
+        """Save nothing of it in the file of the other model."""
         del store
         self.say_unsaved(None)
 
     def _obj_type(self) -> str:
-        """Returns what Keras 3 asks of an object that it saves."""
+        """Return what Keras 3 asks of an object that it saves."""
         return "Optimizer"
 
     def say_unsaved(self, result: Any) -> Any:

@@ -40,13 +40,13 @@ class BatchTimes:
         return not self.is_over and any(event in _events(mode) for mode in self._modes)
 
     def before(self, event: str, batch: int) -> None:
-        """Notes that the methods of an event are called now."""
+        """Note that the methods of an event are called now."""
         self._called = time.time()
         if event.endswith("_end") and batch >= 1 and self._batch_began is not None:
             self._batches.append(self._called - self._batch_began)
 
     def after(self, event: str) -> None:
-        """Notes that all methods of the event have returned."""
+        """Note that all methods of the event have returned."""
         if self.is_over:  # in an evaluation that one of them has made
             return
         now = time.time()
