@@ -193,7 +193,8 @@ class LiveOptimizer(OptimizerOfOthers):
             # raises it once more, in place of the error below.
             return self._rate().variable
         if name in ("variables", "weights") and compat.running_locals("h5_optimizer"):
-            return self.say_unsaved([])
+            self.say_unsaved()
+            return []
         raise errors.LiveModelError(
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
             "session loop under hookbridge, where `model.optimizer` offers "

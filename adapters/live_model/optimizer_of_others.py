@@ -51,18 +51,19 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
         counter = self.iterations
         if self._saved is None:
             self._saved = tf.__internal__.tracking.wrap([counter])
-        return self.say_unsaved({"_iterations": counter, "_variables": self._saved})
+        self.say_unsaved()
+        return {"_iterations": counter, "_variables": self._saved}
 
     def save_own_variables(self, store: Any) -> None:
         """Save nothing of it in the file of the other model."""
         del store
-        self.say_unsaved(None)
+        self.say_unsaved()
 
     def _obj_type(self) -> str:
         """Return what Keras 3 asks of an object that it saves."""
         return "Optimizer"
 
-    def say_unsaved(self, result: Any) -> Any:
+    def say_unsaved(self) -> None:
         """Warns once that a file has no slots of the optimizer."""
         if not self._has_said:
             self._has_said = True
@@ -71,4 +72,3 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
                 "a callback saves. The file has no slots of the optimizer: they are "
                 "in the session, and in its checkpoints."
             )
-        return result
