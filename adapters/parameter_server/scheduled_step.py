@@ -50,7 +50,7 @@ class ScheduledStep:
         return self._untapped(*args)
 
     def discover(self, *args: object) -> None:
-        """Traces the step without running it and fills the catalogue."""
+        """Trace the step without running it and fill the catalogue."""
         function, tap = self._keras_function(())
         with tap.tracing():
             scheduled, arguments = self._scheduled_by(function, args)
@@ -63,7 +63,7 @@ class ScheduledStep:
     def _scheduled_by(
         self, function: AnyFunction, args: Arguments
     ) -> tuple[Any, tuple[Any, ...]]:
-        """The function that Keras's function would schedule, and its arguments."""
+        """Return the function that Keras would schedule, and its arguments."""
         calls: list[tuple[Any, tuple[Any, ...]]] = []
 
         def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:
@@ -97,7 +97,7 @@ class ScheduledStep:
     def _build(
         self, keys: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
     ) -> Callable[..., StepValue]:
-        """Makes the variant of the step for these taps and feeds."""
+        """Make the variant of the step for these taps and feeds."""
         self.names.check_fed(fed.tensors)
         function, tap = self._keras_function(keys)
         layout = Layout()

@@ -25,7 +25,7 @@ class BorrowedCallback:
         self._changed: list[str] = []
 
     def note_changes(self) -> None:
-        """Notes what has changed; called after `set_model` and `set_params`."""
+        """Note what has changed; called after `set_model` and `set_params`."""
         now = vars(self._callback)
         before = self._before
         self._changed = [
@@ -35,7 +35,7 @@ class BorrowedCallback:
         ]
 
     def give_back(self) -> None:
-        """Undoes these changes after the evaluation; changes by its events stay."""
+        """Undo these changes after the evaluation; changes by its events stay."""
         now = vars(self._callback)
         for name in self._changed:
             value = self._before.get(name, _MISSING)

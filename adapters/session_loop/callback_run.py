@@ -17,6 +17,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
+from hookbridge.adapters.session_loop.batch_times import BatchTimes, are_measured
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_state.run_state import keeper_of
@@ -61,6 +62,7 @@ class CallbackRun:
         self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
+        self._times: BatchTimes | None = None  # None if batches are not measured
         self.push_assigned: Callable[[], None]  # see `Link.push_assigned`
         self.model: LiveModel
 
@@ -95,12 +97,12 @@ class CallbackRun:
             borrowed.note_changes()
 
     def stop_lenders(self) -> None:
-        """Stops the trainings whose callbacks this evaluation has borrowed."""
+        """Stop the trainings whose callbacks this evaluation has borrowed."""
         for lender in self._lenders:
             lender.stop_from_within()
 
     def check(self, guest: Guest) -> None:
-        """Refuses a callback that this run cannot carry."""
+        """Refuse a callback that this run cannot carry."""
 
     def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         """`after_create_session` of one member; the last one acts for all."""
@@ -117,7 +119,7 @@ class CallbackRun:
     def before_and_after_run_of(
         self, member: Any
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """A member's part of each run of the session: its `before_run`, `after_run`."""
+        """Return a member's `before_run` and `after_run` of each run of the session."""
         # The first member acts for all members before the run, the last one after it.
         is_first, is_last = member is self.members[0], member is self.members[-1]
 
@@ -137,11 +139,11 @@ class CallbackRun:
         raise NotImplementedError
 
     def before_session_run(self, run_context: RunContext) -> Any:
-        """The first `before_run` of a run."""
+        """Return the first `before_run` of a run."""
         raise NotImplementedError
 
     def after_session_run(self, run_context: RunContext) -> None:
-        """The last `after_run` of a run."""
+        """Act after the last `after_run` of a run."""
         raise NotImplementedError
 
     def leave(self, member: Any, session: Session) -> None:
@@ -157,19 +159,30 @@ class CallbackRun:
                 keeper.resave_after_evaluation()
 
     def stop_from_within(self) -> None:
-        """Called by an evaluation within this run to end this run."""
+        """End this run, for an evaluation within it."""
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:
-        """The running means begin anew with the next step; a prediction has none."""
+        """Begin the running means anew with the next step; a prediction has none."""
 
     def finish(self) -> None:
-        """The session is about to close after a clean run."""
+        """Note that the session is about to close after a clean run."""
         raise NotImplementedError
 
     def deliver(self, event: str, *args: Any) -> None:
-        """Delivers an event to all callbacks; their changes go into the session."""
+        """Deliver an event to all callbacks; their changes go into the session."""
         methods = self.calls[event]
+        times = self._times
+        if times is not None and times.measures(event):
+            times.before(event, args[0])
+            self._call(methods, event, args)
+            times.after(event)
+            if times.is_over:
+                self._times = None
+        else:
+            self._call(methods, event, args)
+
+    def _call(self, methods: list[Callable[..., Any]], event: str, args: Any) -> None:
         if methods:
             # An exception ends the delivery at once, as in `Model.fit`.
             with self.model.live_link.event(), self._eager():
@@ -183,14 +196,14 @@ class CallbackRun:
             self._calling = None
 
     def note_stop(self) -> None:
-        """A callback sets `stop_training`: it is the one that is called now."""
+        """Note that the callback that is called now sets `stop_training`."""
         owner = getattr(self._calling, "__self__", None)
         for member in self.members:
             if member.called is owner:
                 self.stop_reason = f"`{member.record.name}` asked for a stop"
 
     def begin_once(self, counter: Any, event: str) -> None:
-        """Reads the global step; delivers the begin event if it was not yet."""
+        """Read the global step; deliver the begin event if it was not yet."""
         if counter is not None:
             self.step = int(self.session.run(counter))
         if not self.started:
@@ -205,9 +218,16 @@ class CallbackRun:
             self.calls[event] = [
                 method_for(c, event) for c in called_for(callbacks, event)
             ]
+        if are_measured(self.callbacks, self.config.flavours):
+            self._times = BatchTimes(self.calls)
+
+    def hears_of(self, event: str) -> bool:
+        """Whether the event of a batch has methods, or its time is measured."""
+        is_measured = self._times is not None and self._times.measures(event)
+        return is_measured or bool(self.calls[event])
 
     def validates_here(self) -> bool:
-        """Whether a validation in mid-training runs in this process."""
+        """Return whether a validation in mid-training runs in this process."""
         # It does not run on a worker, unless a callback there has the role "all" or
         # "worker": such a callback gets the results on every worker.
         return task_of() != "worker" or any(
@@ -220,7 +240,7 @@ class CallbackRun:
         rates: list[LearningRate],
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
-        """Builds the model that the callbacks of this run are given."""
+        """Build the model that the callbacks of this run are given."""
         source, flavours = self.config.keras_model(self.graph), self.config.flavours
 
         def session() -> Any:
@@ -255,7 +275,7 @@ class CallbackRun:
 
 
 def _unfinished_run(callback: Callback) -> CallbackRun | None:
-    """The unfinished run that a callback takes part in, or None."""
+    """Return the unfinished run that a callback takes part in, or None."""
     link = getattr(getattr(callback, "model", None), "live_link", None)
     run: CallbackRun | None = link.run() if link is not None and link.run else None
     return run if run is not None and run.started and not run.finished else None

@@ -31,7 +31,7 @@ def _refuse(
 
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
-    """Refuses a callback that no session can host, before any graph exists."""
+    """Refuse a callback that no session can host, before any graph exists."""
     if guest.stock.refused_in_session is not None:
         raise _refuse(guest, *guest.stock.refused_in_session)
     if guest.stock.needs_tensorboard:
@@ -67,7 +67,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
 
 
 def _check_options(guest: Guest) -> None:
-    """Refuses options that the weights files of a bare graph cannot follow."""
+    """Refuse options that the weights files of a bare graph cannot follow."""
     # Keras ignores the options for HDF5 files.
     if weight_files.is_h5(str(guest.item.filepath)):
         return
@@ -84,7 +84,7 @@ def _check_options(guest: Guest) -> None:
 
 
 def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> None:
-    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors."""
+    """Refuse callbacks on a graph whose variables `tf.distribute` mirrors."""
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(variable.distribute_strategy).__name__
@@ -102,7 +102,7 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
 
 
 def _needs_epochs(guest: Guest) -> bool:
-    """Whether a callback acts by epoch and does not set `epochs_are_optional`."""
+    """Return whether a callback acts by epoch and has no `epochs_are_optional`."""
     called = guest.called
     if getattr(called, "epochs_are_optional", False):
         return False
@@ -110,13 +110,13 @@ def _needs_epochs(guest: Guest) -> bool:
 
 
 def needs_epochs_only(guest: Guest) -> bool:
-    """Whether a callback would be useless without epochs in any kind of session."""
+    """Return whether a callback would be useless without epochs in any session."""
     events = (e.name for e in CALLBACK_EVENTS if e.name.startswith(_OF_OTHERS))
     return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in events)
 
 
 def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
-    """The error for a callback that needs epochs where there are none."""
+    """Return the error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
         f"`{guest.name}` works in epochs, and a session loop has none. Say how many "
         f"training steps make an epoch: {config.way_to_epochs}.",
@@ -132,7 +132,7 @@ def check_training(
     rates: Sequence[LearningRate],
     clone: Clone | None,
 ) -> None:
-    """Refuses a callback that this training graph cannot host."""
+    """Refuse a callback that this training graph cannot host."""
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest, config)
     monitors.check_monitor(guest, config, produced)
@@ -141,7 +141,7 @@ def check_training(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({clone.reason})",
-            "give the model a `get_config()` from which `from_config` makes it anew"
+            "give the model a `get_config()` from which `from_config` can rebuild it"
             + (
                 ", or construct the callback with `save_weights_only=True`"
                 if guest.keras_class
@@ -154,7 +154,7 @@ def check_training(
 
 
 def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
-    """Refuses a callback that sets the learning rate where it cannot be set."""
+    """Refuse a callback that sets the learning rate where it cannot be set."""
     if len(rates) != 1:
         names = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
         raise _refuse(

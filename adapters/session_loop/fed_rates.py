@@ -33,7 +33,7 @@ class FedRates:
         self._has_read: dict[str, bool] = {}
 
     def join(self, session: Session) -> None:
-        """Feeds the rates of a session, in the place of the call that did so before."""
+        """Feed the rates of a session, in the place of the call that did so before."""
         self.values = self._live.join(session)
         self.values.feed_from(self._stop)
 
@@ -41,14 +41,14 @@ class FedRates:
         self.values = OverriddenRates()
 
     def note(self, run_context: RunContext) -> None:
-        """Notes what the loop itself feeds for the one rate in a run."""
+        """Note what the loop itself feeds for the one rate in a run."""
         feed_dict = run_context.original_args.feed_dict
         self._live.note_fed(rates.loop_feed_of(self.of_loop, feed_dict))
 
     def added_to(
         self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
-        """The arguments of a run that updates variables, with the rates fed."""
+        """Return the arguments of a run that updates variables, with the rates fed."""
         if not self.values:
             return arguments
         rates.check_feeds(self.values, feed_dict)
@@ -58,11 +58,11 @@ class FedRates:
         return arguments._replace(feed_dict=self.values.feed_dict())
 
     def without_events(self, reached: ReachedOps, run_context: RunContext) -> Any:
-        """The arguments of a run that updates variables and has no events."""
+        """Return the arguments of a run that updates variables and has no events."""
         feed_dict = run_context.original_args.feed_dict
         arguments = tf.compat.v1.train.SessionRunArgs(None)
         return self.added_to(arguments, reached, feed_dict)
 
     def check(self) -> None:
-        """Refuses, at the end of an epoch, a rate that was set and never read."""
+        """Refuse, at the end of an epoch, a rate that was set and never read."""
         monitors.check_rates(self._has_read)

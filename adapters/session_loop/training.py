@@ -112,11 +112,11 @@ class TrainingRun(CallbackRun):
 
     @property
     def in_step(self) -> bool:
-        """Whether a training step is running whose events are not all delivered."""
+        """Return whether a training step runs whose events are not all delivered."""
         return self._running is not None
 
     def loop_state(self) -> LoopState:
-        """Where the run is, for the state beside a checkpoint."""
+        """Return where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
     def created(self, coord: Coordinator) -> None:
@@ -157,14 +157,14 @@ class TrainingRun(CallbackRun):
             self._validation.check_monitors()
 
     def _go_on(self, before: int) -> None:
-        """Goes on where a new session is; the last one was at the step `before`."""
+        """Go on where a new session is; the last one was at the step `before`."""
         went_back, session = self.step < before, self.session
         state = self._state.restore(session, self._logs.keys, went_back=went_back)
         self._epochs.go_on_from(state, self.step, session, went_back=went_back)
         self._state.keeper.ready(self._state)
 
     def _move_to_restored_step(self, step: int | None) -> None:
-        """Sets the step if a callback restored an earlier run in `on_train_begin`."""
+        """Set the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
         if step is None and epoch is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
@@ -198,7 +198,7 @@ class TrainingRun(CallbackRun):
         return self._begin_step(step, run_context)
 
     def _begin_step(self, step: ReachedOps, run_context: RunContext) -> Any:
-        """Reads a step and opens its batch; what it fetches and feeds."""
+        """Read a step and open its batch; what it fetches and feeds."""
         if self._fed.of_loop is not None:
             self._fed.note(run_context)
         if self._phase is not _FOLLOW or self._counter.stale:
@@ -208,7 +208,7 @@ class TrainingRun(CallbackRun):
                 return self._fed.without_events(step, run_context)
         if self._phase is not _WAIT:
             self._batch = max(self.step - self._clock.start, 0)
-            if self.calls["on_train_batch_begin"]:
+            if self.hears_of("on_train_batch_begin"):
                 self._phase = _OPEN
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
@@ -220,7 +220,7 @@ class TrainingRun(CallbackRun):
         return self._fed.added_to(arguments, step, feed_dict)
 
     def _before_update(self, update: ReachedOps, run_context: RunContext) -> Any:
-        """A run updates variables and moves no step: its epoch has begun, too."""
+        """Begin the epoch for a run that updates variables and moves no step."""
         if self._phase is _WAIT:
             return self._fed.without_events(update, run_context)
         if self._phase is not _FOLLOW or self._counter.stale:
@@ -232,7 +232,7 @@ class TrainingRun(CallbackRun):
         return self._fed.added_to(arguments, update, feed_dict)
 
     def _look(self, run_context: RunContext) -> None:
-        """Finds out where the session is, and which epoch the next step is in."""
+        """Find out where the session is, and which epoch the next step is in."""
         self.session = run_context.session
         failed, waits = self._phase is _OPEN, self._phase is _WAIT
         if self._counter.stale or failed:
@@ -275,13 +275,13 @@ class TrainingRun(CallbackRun):
         self._state.keeper.step_is_over()
 
     def _after_update(self) -> None:
-        """The values of an update count in the means, and the phase is as before."""
+        """Count the values of an update in the means; the phase stays as it was."""
         self._logs.update(self._reader.update_values(self.results))
         self._phase = self._phase_before or _LOOK
         self._phase_before = None
 
     def _finish_step(self, run_context: RunContext) -> None:
-        """The end of a batch, and of its epoch if that is over or a callback stops."""
+        """End a batch, and its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
             self._stop.note_hook()
         if self._fed.of_loop is not None:
@@ -290,7 +290,7 @@ class TrainingRun(CallbackRun):
         clock = self._clock
         clock.batches += 1
         logs = self._logs.update(self._reader.fetch.unpack(self.results))
-        if self.calls["on_train_batch_end"]:
+        if self.hears_of("on_train_batch_end"):
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
         over = self.step >= clock.end_step and self._confirm_over(run_context)
@@ -310,7 +310,7 @@ class TrainingRun(CallbackRun):
             run_context.request_stop()
 
     def _confirm_over(self, run_context: RunContext) -> bool:
-        """Reads the step if it was only counted; returns whether the epoch is over."""
+        """Read the step if it was only counted; return whether the epoch is over."""
         if self._reader.is_counted:
             self.step = self._counter.confirmed(self.step, run_context)
         return self._clock.is_over(self.step)
@@ -348,7 +348,7 @@ class TrainingRun(CallbackRun):
             self._finish_training()
 
     def _finish_training(self) -> None:
-        """Delivers the last event, and warns about what had no effect."""
+        """Deliver the last event, and warn about what had no effect."""
         if self._waiting_runs:
             logging.warning(
                 "hookbridge: %d runs did not end a batch, since they did not move "
@@ -361,7 +361,7 @@ class TrainingRun(CallbackRun):
         self._outside.warn(self.step)
 
     def _end_epoch(self) -> None:
-        """Ends the open epoch; what had no effect in it is told or refused."""
+        """End the open epoch; what had no effect in it is told or refused."""
         self._values.end_epoch(self.step, self._logs.current)
         self._fed.check()
         self._epochs.end()

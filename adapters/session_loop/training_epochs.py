@@ -46,7 +46,7 @@ class TrainingEpochs:
         self._next: int | None = None
 
     def begin(self, step: int, session: Session) -> None:
-        """Begins the epoch of a step."""
+        """Begin the epoch of a step."""
         self.clock.begin(max(step, self._state_step))
         self.warn_of_missed(self.clock.number)
         self._next = self.clock.number + 1
@@ -59,7 +59,7 @@ class TrainingEpochs:
             self._rates.undo_epoch()
 
     def warn_of_missed(self, number: int) -> None:
-        """Warns of the epochs before `number` that had no step in this process."""
+        """Warn of the epochs before `number` that had no step in this process."""
         first, end = self._next, number - 1
         self._next = None
         if first is None or first > end:
@@ -68,7 +68,7 @@ class TrainingEpochs:
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
-            "got no event there. Epochs of more steps avoid this "
+            "got no events for it. Use more steps for each epoch "
             "(steps_per_epoch=%s).",
             which,
             self._length,
@@ -76,7 +76,7 @@ class TrainingEpochs:
 
     @property
     def _has_begun_before(self) -> bool:
-        """Whether the epoch is the one that an earlier run had begun and not ended."""
+        """Return whether the epoch is the one that an earlier run has not ended."""
         interrupted = self._interrupted
         if interrupted is None or interrupted.sums is None:
             return False
@@ -87,7 +87,7 @@ class TrainingEpochs:
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
-        """Ends the open epoch with its validation."""
+        """End the open epoch with its validation."""
         self.clock.is_open = False
         logs = dict(self.logs.current)
         if self._length:
@@ -96,7 +96,7 @@ class TrainingEpochs:
         self._deliver("on_epoch_end", self.clock.number, logs)
 
     def state(self, step: int, session: Session) -> LoopState:
-        """What belongs to a checkpoint beside the callbacks' own state."""
+        """Return what belongs to a checkpoint beside the callbacks' own state."""
         sums: Mapping[str, tuple[float, float]] | None = None
         metrics: Mapping[str, Any] = {}
         if self.clock.is_open:
@@ -111,7 +111,7 @@ class TrainingEpochs:
     def go_on_from(
         self, state: LoopState | None, step: int, session: Session, *, went_back: bool
     ) -> None:
-        """Goes on after a restart or a recovery, with the state that was saved."""
+        """Go on after a restart or a recovery, with the state that was saved."""
         if state is not None:
             self._rates.restore(state.rates)
         self._interrupted, self._next = state, None
@@ -136,7 +136,7 @@ class TrainingEpochs:
 
 
 def _had_steps(sums: Mapping[str, tuple[float, float]]) -> bool:
-    """Whether steps were made in the epoch of these sums and weights.
+    """Return whether steps were made in the epoch of these sums and weights.
 
     Without any mean nothing tells it; an open epoch has had some then.
     """

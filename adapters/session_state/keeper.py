@@ -69,11 +69,11 @@ class StateKeeper:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its session was closed after a clean end."""
+        """Return whether its session was closed after a clean end."""
         return self._saves.is_closed
 
     def join(self, state: KeptState) -> None:
-        """Adds callbacks, before their session is created."""
+        """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session, self._pending, self._latest = None, [], (-1, [])
@@ -99,7 +99,7 @@ class StateKeeper:
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
-        """What callbacks have to go on from in a new session, if anything."""
+        """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
@@ -114,7 +114,7 @@ class StateKeeper:
         return self._found
 
     def _read(self) -> Saved | None:
-        """The state to go on with: a backup's, a worker's own or a checkpoint's."""
+        """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
         worker = self._worker
         self._saves.stop_collecting()
         if not self._saves.has_savers and worker is None:
@@ -142,7 +142,7 @@ class StateKeeper:
         self._files.parts = [state.part for state in self._states]
 
     def ready(self, state: KeptState) -> None:
-        """A run goes on; once all do, what was saved before gets its state."""
+        """Note that a run goes on; once all do, what was saved gets its state."""
         state.is_ready = True
         if all(state.is_ready for state in self._states):
             self._saves.know(self._session)
@@ -159,7 +159,7 @@ class StateKeeper:
 
     @property
     def _in_step(self) -> bool:
-        """Whether a run has not had all events of a training step yet."""
+        """Return whether a run has not had all events of a training step yet."""
         return any(state.run.in_step for state in self._states)
 
     def _must_wait(self, session: Session) -> bool:
@@ -174,7 +174,7 @@ class StateKeeper:
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Saves a session with the state of callbacks, where no saver of it does.
+        """Save a session with the state of callbacks, where no saver of it does.
 
         See `Checkpoint` for `write` and `order`.
         """
@@ -185,7 +185,7 @@ class StateKeeper:
             self._saves.save(session, prefix, write, order=order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
-        """A checkpoint is about to be written, by any saver of the graph."""
+        """Note that a saver of the graph is about to write a checkpoint."""
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
             write = self._files.writer(prefix, self._step, in_step=self._in_step)
@@ -201,7 +201,7 @@ class StateKeeper:
         write_as_saved: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """A checkpoint was written; `write_as_saved` does so once more.
+        """Note that a checkpoint was written; `write_as_saved` writes it once more.
 
         See `Checkpoint` for `order`.
         """
@@ -224,7 +224,7 @@ class StateKeeper:
         self._latest = (self._step, checkpoints)
 
     def _settle(self, checkpoints: list[Checkpoint]) -> None:
-        """Writes checkpoints with what callbacks have set, then the state of each."""
+        """Write checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
             self._note_done(checkpoints)
             self._rewrite_changed()
