@@ -43,7 +43,7 @@ def _is_of_self(node: ast.AST, name: str, context: type[ast.expr_context]) -> bo
 
 
 def _key(node: ast.Subscript | ast.Call) -> str:
-    """The old key of `self.params[key]`, or of `self.params.get(key)`; may be empty."""
+    """Return the old key of `self.params[key]` or its `get`; it may be empty."""
     if isinstance(node, ast.Subscript):
         owner, key = node.value, node.slice
     elif getattr(node.func, "attr", "") == "get" and node.args:

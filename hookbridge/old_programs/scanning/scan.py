@@ -93,7 +93,7 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
 
 
 def _old_callbacks(module: Module, place: Place) -> Iterator[Finding]:
-    """What its callbacks read that the Keras of the program has set on them."""
+    """Find what its callbacks read that the program's Keras has set on them."""
     if place.meaning.keras is None:
         return
     for node, name in old_callbacks.reads(module.nodes):

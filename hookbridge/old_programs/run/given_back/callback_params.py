@@ -22,7 +22,7 @@ def bring_back() -> None:
 
 
 def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, with one more callback, which comes first."""
+    """Return the method with one more callback, which comes first."""
     signature = inspect.signature(plain)
 
     @functools.wraps(plain)
@@ -52,12 +52,12 @@ def _callback_class() -> Any:
             self._arguments = arguments
 
         def set_params(self, params: dict[str, Any]) -> None:
-            """Called before the callbacks that follow are."""
+            """Fill the dictionary before the callbacks that follow get it."""
             super().set_params(params)
             params.update(_params(self._trained, self._arguments))
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            """A model knows its metrics once a batch has run."""
+            """Name the metrics that the model has made in its first batch."""
             if batch == 0:
                 self.params.update(_params(self._trained, self._arguments))
 
@@ -65,7 +65,7 @@ def _callback_class() -> Any:
 
 
 def _params(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What TensorFlow 2.0 told.
+    """Return what TensorFlow 2.0 told.
 
     Args:
       model: the model that is trained.
@@ -74,7 +74,7 @@ def _params(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     share = arguments.get("validation_split") or 0.0
     has_validation = bool(share) or arguments.get("validation_data") is not None
     names = list(model.metrics_names) or _names_to_be(model)
-    inputs = arguments.get("x")
+    inputs: Any = arguments.get("x")
     while isinstance(inputs, list | tuple | dict) and inputs:
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     is_array = hasattr(inputs, "shape") and hasattr(inputs, "__len__")
@@ -88,7 +88,7 @@ def _params(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names_to_be(model: Any) -> list[str]:
-    """The names of the metrics of a model that has not seen a batch."""
+    """Name the metrics of a model that has not seen a batch."""
     metrics = (model.get_compile_config() or {}).get("metrics") or []
     outputs = list(getattr(model, "output_names", None) or [""])
     several = len(outputs) > 1
@@ -101,6 +101,6 @@ def _names_to_be(model: Any) -> list[str]:
 
 
 def _name(metric: Any) -> str:
-    """The name of a metric, from what `get_compile_config` says of it."""
+    """Name a metric by what `get_compile_config` says of it."""
     config = metric.get("config") if isinstance(metric, dict) else metric
     return str(config.get("name")) if isinstance(config, dict) else str(config)
