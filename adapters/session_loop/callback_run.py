@@ -17,6 +17,7 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
+from hookbridge.adapters.session_loop.batch_times import BatchTimes, are_measured
 from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_state.run_state import keeper_of
@@ -61,6 +62,7 @@ class CallbackRun:
         self.stop_reason: str | None = None
         # The methods of each event, in the order of the callbacks.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
+        self._times: BatchTimes | None = None  # None if batches are not measured
         self.push_assigned: Callable[[], None]  # see `Link.push_assigned`
         self.model: LiveModel
 
@@ -170,6 +172,17 @@ class CallbackRun:
     def deliver(self, event: str, *args: Any) -> None:
         """Deliver an event to all callbacks; their changes go into the session."""
         methods = self.calls[event]
+        times = self._times
+        if times is not None and times.measures(event):
+            times.before(event, args[0])
+            self._call(methods, event, args)
+            times.after(event)
+            if times.is_over:
+                self._times = None
+        else:
+            self._call(methods, event, args)
+
+    def _call(self, methods: list[Callable[..., Any]], event: str, args: Any) -> None:
         if methods:
             # An exception ends the delivery at once, as in `Model.fit`.
             with self.model.live_link.event(), self._eager():
@@ -205,6 +218,13 @@ class CallbackRun:
             self.calls[event] = [
                 method_for(c, event) for c in called_for(callbacks, event)
             ]
+        if are_measured(self.callbacks, self.config.flavours):
+            self._times = BatchTimes(self.calls)
+
+    def hears_of(self, event: str) -> bool:
+        """Whether the event of a batch has methods, or its time is measured."""
+        is_measured = self._times is not None and self._times.measures(event)
+        return is_measured or bool(self.calls[event])
 
     def validates_here(self) -> bool:
         """Return whether a validation in mid-training runs in this process."""

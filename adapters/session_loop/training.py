@@ -208,7 +208,7 @@ class TrainingRun(CallbackRun):
                 return self._fed.without_events(step, run_context)
         if self._phase is not _WAIT:
             self._batch = max(self.step - self._clock.start, 0)
-            if self.calls["on_train_batch_begin"]:
+            if self.hears_of("on_train_batch_begin"):
                 self._phase = _OPEN
                 self.deliver("on_train_batch_begin", self._batch, {})
         self._phase = _OPEN
@@ -290,7 +290,7 @@ class TrainingRun(CallbackRun):
         clock = self._clock
         clock.batches += 1
         logs = self._logs.update(self._reader.fetch.unpack(self.results))
-        if self.calls["on_train_batch_end"]:
+        if self.hears_of("on_train_batch_end"):
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
         over = self.step >= clock.end_step and self._confirm_over(run_context)
