@@ -133,7 +133,7 @@ def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
     for source in (*listed, *NAMES.values()):
         assert Source.parse(source.dotted) == source
     assert all(source.file.is_file() for source in listed if source.root == "ours")
-    with pytest.raises(ValueError, match="unknown source 'numpy.array'"):
+    with pytest.raises(ValueError, match="unknown source"):
         Source.parse("numpy.array")
 
 
