@@ -35,7 +35,7 @@ class TrainingEpochs:
         self._rates = rates
         self._deliver = deliver
         self._validate = validate
-        # A context of events that change no state of callbacks and no variable.
+        # A context in which events are delivered and their effects undone.
         self._without_effect = without_effect
         # The state of the epoch that a restart or a recovery interrupted.
         self._interrupted: LoopState | None = None

@@ -67,8 +67,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
-      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path,
-        `save_steps` or `save_secs` is no number above 0, or another argument is not
+      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is not a path,
+        `save_steps` or `save_secs` is not a number above 0, or another argument is not
         what it says.
       ValueError: as `CheckpointSaverHook`, for `save_secs` beside `save_steps` and for
         `saver` beside `scaffold`.

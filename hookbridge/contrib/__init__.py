@@ -1,4 +1,4 @@
-"""`tf.contrib`: each of its names gives its counterpart of today.
+"""`tf.contrib`: each of its names gives its current counterpart.
 
 Programs under `hookbridge run` find it in its old place, rewritten programs here:
 

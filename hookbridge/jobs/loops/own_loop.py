@@ -61,7 +61,7 @@ class OwnLoop:
       history: `{name: [value of each epoch]}`, as `fit` returns it.
 
     Raises:
-      errors.InvalidArgumentError: the model is no Keras model, or a number is bad.
+      errors.InvalidArgumentError: the model is not a Keras model, or a number is bad.
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.RefusedError: a guest or the model cannot be in such a loop.
     """
@@ -324,7 +324,7 @@ class OwnLoop:
 
 
 def _check_model(model: KerasModel) -> None:
-    """Refuse what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
