@@ -5,5 +5,5 @@ it is: `phases`. What it reads: `step_reader` and `run_arguments` with `fed_rate
 it tells: `training_epochs` with `epoch_clock` and `epoch_logs`. Who ends it:
 `training_stop`. Then `validation_run` with `validations`, and `evaluation_run`.
 Refusals: `checks`, `monitors`. Small things: `borrowed`, `last_epoch`, `on_steps`,
-`values`, `v1_tensorboard`.
+`outside`, `values`, `v1_tensorboard`.
 """

@@ -7,7 +7,6 @@ from typing import Any
 from absl import logging
 
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.guests.outside import OutsideVariables
 from hookbridge.adapters.session_graph import (
     estimator_stack,
     learning_rate,
@@ -19,6 +18,7 @@ from hookbridge.adapters.session_loop import checks as callback_checks
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.session_loop.phases import (
     Phase,
     has_failed,

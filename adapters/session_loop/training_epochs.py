@@ -8,12 +8,12 @@ from typing import Any
 
 from absl import logging
 
-from hookbridge.adapters.guests.outside import OutsideVariables
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_clock import EpochClock
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.monitors import ValueCheck
+from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.ground.protocols import Context, Session
 

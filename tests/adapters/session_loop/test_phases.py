@@ -55,9 +55,10 @@ def test_every_event_in_every_phase() -> None:
             assert after in PHASES
 
 
+FIRST: list[Event] = ["session", "run", "step", "moved", "epoch goes on"]
 STORIES: dict[str, tuple[list[Event], Phase]] = {
     "two steps of an epoch": (
-        ["session", *(["run", "step", "moved", "epoch goes on"] * 2)],
+        [*FIRST, "run", "step", "moved", "epoch goes on"],
         "follow",
     ),
     "the last step of an epoch": (["session", "run", "step", "moved"], "look"),
@@ -70,21 +71,12 @@ STORIES: dict[str, tuple[list[Event], Phase]] = {
         "follow",
     ),
     "an update between two steps": (
-        ["session", "run", "step", "moved", "epoch goes on", "run", "update"],
+        [*FIRST, "run", "update"],
         "update next",
     ),
-    "the update ends": (
-        [
-            "session",
-            "run",
-            "step",
-            "moved",
-            "epoch goes on",
-            "run",
-            "update",
-            "updated",
-        ],
-        "follow",
+    "an update before the first step": (
+        ["session", "run", "update", "updated"],
+        "look",
     ),
     "a run without a step": (["session", "run", "updated"], "look"),
     "a step that raised, and the next run": (
