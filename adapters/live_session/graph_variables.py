@@ -48,8 +48,10 @@ class GraphVariables:
         # Names of made variables that the model no longer has.
         self.replaced: set[str] = set()
         self._is_renewed = False
-        self.handles: dict[str, ModelVariable] = {}
+        self.handles: dict[str, ModelVariable] = {}  # by their placeholders
+        # Values by the names of handles: the name `<variable>:0` means the value.
         self.values: dict[str, Any] = {}
+        # Which tensor the initializer of a variable assigns.
         self.self_assigns: dict[str, str] = {}
         self._by_value: dict[str, ModelVariable] = {}
         self.are_made: bool = False  # whether all are in the graph and its collections

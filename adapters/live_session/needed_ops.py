@@ -24,9 +24,9 @@ class NeededOps:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
     def __init__(self, graph: Graph, roots: Sequence[Any], fed: frozenset[str]) -> None:
-        handles, step_ops = graph.handles.keys(), graph.step_tensors.keys()
+        handles, step_ops = graph.variables.handles.keys(), graph.step_tensors.keys()
         step_op_name = graph.step_op.name
-        ops = _reached(roots, fed, graph.self_assigns)
+        ops = _reached(roots, fed, graph.variables.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
         self.step_tensors: set[str] = {t.op.name for _, t in inputs} & step_ops
