@@ -217,7 +217,7 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
     optional_count("max_lag", max_lag, least=0)
     ps_refusals.check_keras()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
-    plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
+    plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
     return _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )

@@ -28,6 +28,7 @@ from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version, is_
 
 pytest_plugins = [
     "files_to_workers",
+    "real_references",
     "side_by_side",
     "v1_modes",
     "hookbridge.pytest_plugin",

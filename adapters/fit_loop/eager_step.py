@@ -24,8 +24,8 @@ def fill_names(model: KerasModel, mode: Mode, names: StepNames) -> None:
     any_shape = tf.TensorShape(None)
     names.add_short("loss", tf.float32, any_shape)
     # Keras 3 keeps the metrics of `compile` in one object; no step returns its name.
-    own = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
-    metrics = [*own, *_compiled_metrics(model)]
+    single = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
+    metrics = [*single, *_compiled_metrics(model)]
     for metric in metrics:
         names.add_short(metric, tf.float32, any_shape)
     if mode is PREDICT:

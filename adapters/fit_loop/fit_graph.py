@@ -87,9 +87,9 @@ class FitGraphPart(GraphPart):
         rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = optimizers.learning_rate_variable(self.optimizer)
-        self._rate = next((rate for rate in rates if rate is own), None)
-        self._other_rates = [rate for rate in rates if rate is not own]
+        rate_of_model = optimizers.constant_rate(self.optimizer)
+        self._rate = next((rate for rate in rates if rate is rate_of_model), None)
+        self._other_rates = [rate for rate in rates if rate is not rate_of_model]
 
     def make_session(
         self, run_step: StepRunner, functions: RecentlyUsed
@@ -118,7 +118,7 @@ class FitGraphPart(GraphPart):
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [variables.components(each.eager)[0] for each in saved]
+            firsts = [variables.components(variable.eager)[0] for variable in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
             read = tf.raw_ops.ReadVariableOp
@@ -131,7 +131,7 @@ class FitGraphPart(GraphPart):
         """Which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
-        rate, others, tensors, graph = None, [], {}, self.live
+        rate, other_rates, tensors, graph = None, [], {}, self.live
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
                 if self._rate is None:
@@ -145,7 +145,7 @@ class FitGraphPart(GraphPart):
                 else:
                     tensors[key] = index
             elif (variable := graph.variables.of_value(tensor)) is not None:
-                if not any(variable.eager is each for each in self._other_rates):
+                if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "
                         "but the model's step reads the variable itself. Assign to "
@@ -153,8 +153,8 @@ class FitGraphPart(GraphPart):
                         "run_context.session)`.",
                         see="live session",
                     )
-                others.append((variable.eager, index))
-        return StepFeeds(rate, tuple(others), tensors)
+                other_rates.append((variable.eager, index))
+        return StepFeeds(rate, tuple(other_rates), tensors)
 
     def check_rate(self, fed: StepFeeds) -> None:
         """Refuses, after a step that ran eagerly, a fed rate that it has not read."""

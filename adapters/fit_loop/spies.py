@@ -144,9 +144,9 @@ class Spies:
 
     def _noted(self) -> dict[str, Any] | None:
         """Where this thread notes tensors; None if nobody watches its replica."""
-        own: dict[str, Any] | None = getattr(self._local, "noted", None)
-        if own is not None or self._of_replicas is None:
-            return own
+        noted: dict[str, Any] | None = getattr(self._local, "noted", None)
+        if noted is not None or self._of_replicas is None:
+            return noted
         context = tf.distribute.get_replica_context()
         replica = context.replica_id_in_sync_group if context else 0
         return self._of_replicas if is_first(self._model, replica) else None

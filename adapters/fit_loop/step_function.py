@@ -164,9 +164,9 @@ class StepFunction:
         # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            own = self._source.models_own_function
+            models_function = self._source.models_own_function
             self._begin_anew()  # the catalogue has shapes of other data
-            self._source.models_own_function = own
+            self._source.models_own_function = models_function
         self._specs = specs
         first = self._first
         if first.inner is None:
@@ -191,8 +191,8 @@ class StepFunction:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
-        others = tuple(id(variable) for variable, _ in into_step.other_rates)
-        key = (program.key, tuple(tapped.items()), id(rate), others)
+        other_ids = tuple(id(variable) for variable, _ in into_step.other_rates)
+        key = (program.key, tuple(tapped.items()), id(rate), other_ids)
         variants = program.own_functions if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
@@ -208,8 +208,8 @@ class StepFunction:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
             fed = [into_step.rate] if into_step.rate is not None else []
-            for each, index in (*fed, *into_step.other_rates):
-                variant = with_rate(variant, each, index)
+            for rate_fed, index in (*fed, *into_step.other_rates):
+                variant = with_rate(variant, rate_fed, index)
             variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 

@@ -133,7 +133,7 @@ class StepTap:
             graph = tf.compat.v1.get_default_graph()
             captured = {id(outside) for outside, _ in graph.captures}
             for rate in learning_rates(model):
-                if any(id(each.handle) in captured for each in components(rate)):
+                if any(id(part.handle) in captured for part in components(rate)):
                     read.add(id(rate))
 
     def _loss_of_batch(

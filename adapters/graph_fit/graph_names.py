@@ -9,8 +9,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
+from hookbridge.adapters.keras_model.optimizers import decay_of, optimizer_of
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
+
+# The name of the rate that the graph computes for hooks alone.
+COMPUTED_RATE = "learning_rate_of_the_step"
 
 
 class GraphNames:
@@ -81,11 +85,14 @@ def learning_rate(model: KerasModel) -> Any:
 
 def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     """The tensor that `learning_rate:0` means, or None."""
-    # The value of a schedule is computed for hooks alone: they can fetch it, not feed
-    # it.
-    rate = learning_rate(model)
-    if callable(rate) and not isinstance(rate, tf.Variable):
-        tensor = tf.identity(rate(tf.cast(counter, tf.float32)))
+    # The value of a schedule or a decay is computed for hooks alone: they can fetch it,
+    # not feed it.
+    rate, decay = learning_rate(model), decay_of(optimizer_of(model))
+    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
+    if is_schedule or decay > 0.0:
+        step = tf.cast(counter, tf.float32)
+        value = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
+        tensor = tf.identity(value, name=COMPUTED_RATE)
         tensor.graph.prevent_feeding(tensor)
         return tensor
     return getattr(rate, "_graph_element", rate)

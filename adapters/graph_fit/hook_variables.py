@@ -90,7 +90,7 @@ class HookVariables:
         earlier = _EARLIER.get_or_put(self._graph, dict)
         for name, variable in self._made.items():
             of_keys = self._added.items()
-            keys = [k for k, new in of_keys if any(each is variable for each in new)]
+            keys = [k for k, new in of_keys if any(v is variable for v in new)]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
             values, ids = self._graph.get_collection_ref(key), set(map(id, added))

@@ -78,8 +78,8 @@ class KerasGraphPart(GraphPart):
         return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
-        own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._run.host.session_part.current.run(own))
+        saved = [v.eager for v in model_variables(self._model) if not v.local]
+        return ModelValues(self._run.host.session_part.current.run(saved))
 
     @property
     def can_be_read(self) -> bool:

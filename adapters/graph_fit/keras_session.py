@@ -110,11 +110,11 @@ class KerasSessionPart(SessionPart):
 def _run_scaffold(session: Session, scaffold: tf.compat.v1.train.Scaffold) -> None:
     """Finalizes the scaffold of hooks and runs the user's own ops in it."""
     # The ops that `finalize` makes initialise everything: they would reset the model.
-    own = (scaffold.init_op, scaffold.local_init_op)
+    user_ops = (scaffold.init_op, scaffold.local_init_op)
     scaffold.finalize()
-    if own[0] is not None:
-        session.run(own[0], scaffold.init_feed_dict)
+    if user_ops[0] is not None:
+        session.run(user_ops[0], scaffold.init_feed_dict)
     if scaffold.init_fn is not None:
         scaffold.init_fn(session)
-    if own[1] is not None:
-        session.run(own[1])
+    if user_ops[1] is not None:
+        session.run(user_ops[1])

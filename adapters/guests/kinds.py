@@ -107,7 +107,7 @@ def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
         items = list(items.callbacks)
     elif is_hook(items) or is_callback(items):
         return [items]
-    if any(items is one for one in outer):
+    if any(items is outer_list for outer_list in outer):
         raise errors.NotAGuestError(
             f"Received a list that contains itself, at {place}."
         )
@@ -150,10 +150,10 @@ def hooks_only(hooks: Any) -> list[Any]:
             f"Received hooks={shown(hooks)}; expected a list of `SessionRunHook`s."
         )
     items = list(items)
-    for place, hook in enumerate(items):
+    for index, hook in enumerate(items):
         if not is_hook(hook):
             way_out = "Convert it with `hb.as_hooks`." if is_callback(hook) else ""
-            complaint = f"{_complaint(hook)} It is at [{place}] of `hooks`. {way_out}"
+            complaint = f"{_complaint(hook)} It is at [{index}] of `hooks`. {way_out}"
             raise errors.NotAGuestError(complaint.rstrip())
     return items
 

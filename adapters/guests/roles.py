@@ -85,9 +85,9 @@ def given_role(guest: object) -> Role | None:
 
 
 def check_role(role: Any) -> Role:
-    for each in ROLES:
-        if role == each:
-            return each
+    for known in ROLES:
+        if role == known:
+            return known
     raise errors.InvalidArgumentError(
         f"`role` is {shown(role)}; expected one of {', '.join(map(repr, ROLES))}."
     )

@@ -30,9 +30,10 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
     if "://" in path or os.path.isdir(folder):
         return
     is_earlier = True
-    for other in beside:
-        is_earlier = is_earlier and other.item is not guest.item
-        if _in_time(other, guest, is_earlier=is_earlier) and _makes(other, folder):
+    for guest_beside in beside:
+        is_earlier = is_earlier and guest_beside.item is not guest.item
+        is_in_time = _in_time(guest_beside, guest, is_earlier=is_earlier)
+        if is_in_time and _makes(guest_beside, folder):
             return
     raise errors.UnwritableError(
         f"`{guest.name}` will write `{path}`, but the directory `{folder}` does not "

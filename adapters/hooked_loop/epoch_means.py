@@ -48,12 +48,12 @@ class MetricMeans:
         """The metrics that exist, by name; Keras 2 makes some in the first step."""
         metrics: dict[str, Any] = {}
         for metric in self._model.metrics:
-            for each in getattr(metric, "metrics", None) or [metric]:
-                if each.variables:
-                    name, same = str(each.name), 1
+            for part in getattr(metric, "metrics", None) or [metric]:
+                if part.variables:
+                    name, same = str(part.name), 1
                     while name in metrics:
-                        name, same = f"{each.name}_{same}", same + 1
-                    metrics[name] = each
+                        name, same = f"{part.name}_{same}", same + 1
+                    metrics[name] = part
         return metrics
 
     def means(self) -> Means:
@@ -68,15 +68,15 @@ class MetricMeans:
 def of_metrics(metrics: Mapping[str, Any]) -> Means:
     """What metrics of Keras hold."""
     sums: dict[str, tuple[float, float]] = {}
-    others: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
     with compat.private("eager_mode")():  # a live graph may be the default one
         for name, metric in metrics.items():
             values = [_read(variable) for variable in metric.variables]
             if _is_mean(metric):
                 sums[name] = float(values[0]), float(values[1])
             else:
-                others |= {f"{name}/{n}": value for n, value in enumerate(values)}
-    return Means(sums, others)
+                whole |= {f"{name}/{n}": value for n, value in enumerate(values)}
+    return Means(sums, whole)
 
 
 def put(metrics: Mapping[str, Any], means: Means) -> Means:
@@ -109,13 +109,13 @@ def _read(variable: Any) -> Any:
 
 def _write(variable: Any, value: Any) -> None:
     variable = tf_variable(variable)
-    first, *others = components(variable)
+    first, *replicas = components(variable)
     if value is None or np.shape(value) != tuple(first.shape):
         return
     value = np.asarray(value, first.dtype.as_numpy_dtype)
     first.assign(value)
-    for other in others:  # replicas, whose sums are added up
-        other.assign(np.zeros_like(value) if _is_summed(variable) else value)
+    for replica in replicas:  # their sums are added up
+        replica.assign(np.zeros_like(value) if _is_summed(variable) else value)
 
 
 def _is_summed(variable: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import kinds
+from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
@@ -37,8 +37,6 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
-# What Keras adds to each list, also if the user has one.
-_OF_EACH_LIST = ("BaseLogger", "History", "ProgbarLogger")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
@@ -48,12 +46,16 @@ def note_guests(callbacks: Sequence[Any]) -> None:
         _IS_GUEST.put(callback, True)
 
 
+def _is_of_each_list(callback: Any) -> bool:
+    return stock.row(type(callback).__name__).is_of_each_list
+
+
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
     """Those of a list that have a state: all but what Keras and hookbridge add.
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
-    items = [unwrapped(each) for each in callbacks]
+    items = [unwrapped(callback) for callback in callbacks]
     return [
         item
         for item in items
@@ -61,7 +63,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
         or not (
             isinstance(item, Inserted)
             or kinds.is_hook(item)
-            or (attributes.is_stock(item) and type(item).__name__ in _OF_EACH_LIST)
+            or (attributes.is_stock(item) and _is_of_each_list(item))
         )
     ]
 
@@ -195,8 +197,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
-        last = self._params.get("epochs")
-        self._epochs_left = last is not None and epoch + 1 < last
+        num_epochs = self._params.get("epochs")
+        self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
         self._epoch.end(epoch)
         self._saves.rewrite()
         if self._run is not None and self._run.has_begun:
@@ -240,8 +242,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def leave(self) -> None:
         """Takes this listener off the hook."""
-        others = [each for each in self._hook._listeners if each is not self]
-        assign(self._hook, _listeners=others)
+        listeners = [item for item in self._hook._listeners if item is not self]
+        assign(self._hook, _listeners=listeners)
 
     # -- called by the hook, as its listener -----------------------------------------
 
@@ -296,7 +298,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     @property
     def _calls_hook(self) -> bool:
         """Whether this process calls the hook, and so writes its checkpoints."""
-        return any(each is self._hook for each in self._run.hooks)
+        return any(hook is self._hook for hook in self._run.hooks)
 
     @property
     def _is_over(self) -> bool:

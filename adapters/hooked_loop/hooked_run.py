@@ -92,7 +92,7 @@ class HookedRun:
     @staticmethod
     def is_in_suspended_run(hook: Hook) -> bool:
         """Whether a run that waits for a loop inside it has the hook."""
-        return any(hook is each for run in suspended() for each in run.hooks)
+        return any(hook is member for run in suspended() for member in run.hooks)
 
     @staticmethod
     def is_elsewhere(model: KerasModel) -> bool:
@@ -108,7 +108,7 @@ class HookedRun:
     @property
     def guests(self) -> list[Guest]:
         """The records of the users' hooks that this process calls."""
-        called = [each for each in self.hooks if not isinstance(each, SkippedHook)]
+        called = [hook for hook in self.hooks if not isinstance(hook, SkippedHook)]
         return [record_of(hook) for hook in called]
 
     @property
@@ -172,8 +172,8 @@ class HookedRun:
 
     def settle(self) -> None:
         """Tells the states that all guests have had the events of the last step."""
-        for each in self.states:
-            each.before_step()
+        for state in self.states:
+            state.before_step()
 
     def stop(self) -> None:
         """Makes this step the last one of the native loop: a hook has asked for it."""
@@ -261,8 +261,8 @@ class HookedRun:
             return
         self.is_over = True
         self.loops.give_back()
-        for each in self.states:
-            each.leave()
+        for state in self.states:
+            state.leave()
 
 
 # Puts the host of a run together.

@@ -56,7 +56,7 @@ class _Before(_End):
     def on_train_begin(self, logs: Any = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
-            items = [unwrapped(each) for each in everyone.callbacks]
+            items = [unwrapped(callback) for callback in everyone.callbacks]
             self.observer.none_has_begun(items)
 
 
@@ -126,8 +126,8 @@ def add_last(observer: ListObserver) -> Any:
         return None
     everyone = names["self"]
     if not any(
-        isinstance(each, _Last) and each.observer is observer
-        for each in map(unwrapped, everyone.callbacks)
+        isinstance(callback, _Last) and callback.observer is observer
+        for callback in map(unwrapped, everyone.callbacks)
     ):
         everyone.callbacks.append(_Last(observer, everyone))
     return everyone

@@ -48,8 +48,9 @@ def is_running(model: KerasModel, thread: int) -> bool:
     frame = sys._current_frames().get(thread)
     try:
         return frame is not None and any(
-            each.f_code.co_name in MODEL_LOOPS and each.f_locals.get("self") is model
-            for each, _ in traceback.walk_stack(frame)
+            caller.f_code.co_name in MODEL_LOOPS
+            and caller.f_locals.get("self") is model
+            for caller, _ in traceback.walk_stack(frame)
         )
     finally:
         # It is this call itself, if it is the thread's own: the circle would keep all

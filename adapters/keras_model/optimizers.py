@@ -74,17 +74,31 @@ def learning_rate_variable(optimizer: Any) -> Any:
     return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
 
 
+def constant_rate(optimizer: Any) -> Any:
+    """Returns the variable that is the rate of every step; None if there is none."""
+    is_changed = decay_of(optimizer) > 0.0
+    return None if is_changed else learning_rate_variable(optimizer)
+
+
 def scheduled_rate(optimizer: Any) -> Any:
-    """Returns what a schedule gives for the next step; None without a schedule."""
-    schedule = _rate(optimizer)
-    if isinstance(schedule, tf.Variable) or not callable(schedule):
+    """Returns what a schedule or a decay gives for the next step; None without one."""
+    rate, decay = _rate(optimizer), decay_of(optimizer)
+    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
+    if rate is None or not (is_schedule or decay > 0.0):
         return None
-    return tf.cast(schedule(tf_variable(counter_of(optimizer))), tf.float32)
+    step = tf_variable(counter_of(optimizer))
+    value = tf.cast(rate(step) if is_schedule else rate, tf.float32)
+    return value / (1.0 + decay * tf.cast(step, tf.float32))
+
+
+def decay_of(optimizer: Any) -> float:
+    """Returns the `decay` of optimizers of Keras <= 2.10, which no variable shows."""
+    return float(getattr(unwrapped(optimizer), "_initial_decay", 0.0))
 
 
 def rate_of_next_step(optimizer: Any) -> Any:
     """Returns the value of the rate, constant or of a schedule; None without one."""
-    variable = learning_rate_variable(optimizer)
+    variable = constant_rate(optimizer)
     return scheduled_rate(optimizer) if variable is None else variable.read_value()
 
 
@@ -93,7 +107,8 @@ def updating_by(optimizer: Any, rate: Any) -> contextlib.AbstractContextManager[
     inner = unwrapped(optimizer)
     if hasattr(inner, "_learning_rate"):
         return patching.patched(inner, _learning_rate=rate)
-    return patching.patched(inner, _hyper={**inner._hyper, "learning_rate": rate})
+    hyper = {**inner._hyper, "learning_rate": rate}
+    return patching.patched(inner, _hyper=hyper, _initial_decay=0.0)
 
 
 def counter_of(optimizer: Any) -> Any:
@@ -156,12 +171,12 @@ def optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
     """Returns the optimizers of a model with their names, without those in others."""
     optimizer = optimizer_of(model)
     # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [
+    in_attributes = [
         (name, value)
         for name, value in vars(model).items()
         if hasattr(value, "apply_gradients")
     ]
-    return [(name_of(optimizer), optimizer), *others]
+    return [(name_of(optimizer), optimizer), *in_attributes]
 
 
 def learning_rates(model: KerasModel) -> list[Any]:

@@ -22,8 +22,10 @@ def output_names(model: KerasModel) -> list[str]:
 
 def steps_per_execution_variable(model: KerasModel) -> Any:
     """Returns what holds the number of steps of a call: Keras 2 has a variable."""
-    own = getattr(model, "_steps_per_execution", None)
-    return getattr(model, "steps_per_execution", None) if own is None else own
+    of_keras2 = getattr(model, "_steps_per_execution", None)
+    if of_keras2 is not None:
+        return of_keras2
+    return getattr(model, "steps_per_execution", None)
 
 
 def steps_per_execution(model: KerasModel) -> int:

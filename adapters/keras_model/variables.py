@@ -70,9 +70,9 @@ class ModelVariable:
             with self.eager.distribute_strategy.scope():
                 self.eager.assign(self._copy.read_value())
             return
-        first, *others = components(self.eager)
-        for other in others:
-            other.assign(first.read_value())
+        first, *replicas = components(self.eager)
+        for replica in replicas:
+            replica.assign(first.read_value())
 
 
 def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
@@ -122,8 +122,8 @@ def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
     is_legacy = hasattr(inner, "_hyper")
     # Those of the module `legacy` make slots in the scopes of their first update.
     scopes, named = ("(.*?/)?", inner) if is_legacy else ("", optimizer)
-    own = rf"^{scopes}{re.escape(name_of(named))}(_\d+)?/"
-    return f"{scope}/{re.sub(own, '', _name_of(variable))}"
+    prefix = rf"^{scopes}{re.escape(name_of(named))}(_\d+)?/"
+    return f"{scope}/{re.sub(prefix, '', _name_of(variable))}"
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:
@@ -131,11 +131,11 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = _ids(of_metrics)
     of_model = [*model.weights, *model.variables]
-    own = [v for v in of_model if id(tf_variable(v)) not in local]
+    not_of_metrics = [v for v in of_model if id(tf_variable(v)) not in local]
     of_optimizers = _variables_of_optimizers(model)
     names = [
         # As in a v1 graph, the name begins with the layer.
-        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
+        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in not_of_metrics),
         *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]

@@ -32,8 +32,9 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
 
 def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Writes the variables and the one rate that no variable holds."""
-    each = _variables(graph)
-    values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
+    variables = _variables(graph)
+    entries = map(saved.entry_of, variables)
+    values = dict(zip(entries, weights.read(variables), strict=True))
     for name, rate in rates.unsaved().items():
         values[SavedArray(name, "", name)] = rate.read()
     weight_files.save(path, values, h5=True)

@@ -80,8 +80,9 @@ class Clone:
             except Exception as e:  # whatever a user's get_config raises
                 self._reason = f"{type(e).__name__}: {e}"
                 return
-        for theirs, ours in zip(self._weights.all, self._model.weights, strict=True):
-            self._weights.mirrors.adopt(theirs, ours)
+        pairs = zip(self._weights.all, self._model.weights, strict=True)
+        for variable, weight in pairs:
+            self._weights.mirrors.adopt(variable, weight)
 
     def filled(self) -> Any:
         """The clone with the session's present weights."""
@@ -154,11 +155,11 @@ def _clone(source: Any) -> Any:
         clone = type(source).from_config(source.get_config())
         if not clone.built:
             _build(clone, source)
-    ours, theirs = list(clone.weights), list(source.weights)
-    if [tuple(w.shape) for w in ours] != [tuple(w.shape) for w in theirs]:
+    cloned, weights = list(clone.weights), list(source.weights)
+    if [tuple(w.shape) for w in cloned] != [tuple(w.shape) for w in weights]:
         raise ValueError(
             "the clone's weights differ from the model's: "
-            f"{[w.name for w in ours]} instead of {[w.name for w in theirs]}"
+            f"{[w.name for w in cloned]} instead of {[w.name for w in weights]}"
         )
     return clone
 

@@ -75,5 +75,6 @@ class Link:
     def owns(self, variable: Any) -> bool:
         """Whether an eager variable follows the session."""
         return self.weights.mirrors.has(variable) or any(
-            variable is own for own in self._optimizer.live_variables()
+            variable is live_variable
+            for live_variable in self._optimizer.live_variables()
         )

@@ -192,8 +192,8 @@ class Mirrors:
             self._read_arrays.update(
                 self._read([m for m in group if self._is_stale(m)])
             )
-            for each in group:
-                del self._read_with[id(each)]
+            for member in group:
+                del self._read_with[id(member)]
         return self._read_arrays.pop(key, None)
 
     def about_to_use(self, mirror: Mirror) -> None:
@@ -205,8 +205,8 @@ class Mirrors:
             self._pull(self._batch_for(mirror))
         self.touched[key] = self._used[key] = mirror
         if not tf.executing_eagerly():
-            own = self._is_own_call
-            (self._captured_by_clone if own else self._captured)[key] = mirror
+            is_own_call = self._is_own_call
+            (self._captured_by_clone if is_own_call else self._captured)[key] = mirror
 
     def _batch_for(self, mirror: Mirror) -> Collection[Mirror]:
         """The mirrors to read together with this one: a run for each would cost more.

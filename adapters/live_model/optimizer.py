@@ -92,10 +92,10 @@ class LiveOptimizer:
 
     def _rate(self) -> LiveRate:
         """The one learning rate of the graph."""
-        each = self.live_rates.each
-        if len(each) == 1:
-            return each[0]
-        if not each:
+        rates = self.live_rates.each
+        if len(rates) == 1:
+            return rates[0]
+        if not rates:
             raise errors.LiveModelError(
                 "hookbridge found no learning rate in this graph: no update op of an "
                 "optimizer has one, and no variable is called `learning_rate`. Name "

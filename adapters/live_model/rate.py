@@ -44,16 +44,16 @@ class OverriddenRates(dict[Any, Any]):
         for tensor, value in self.items():
             if tensor not in self._copies:
                 self._copies[tensor] = learning_rate.copies(tensor)
-            for each in self._copies[tensor]:
-                fed = np.asarray(value, each.dtype.base_dtype.as_numpy_dtype)
-                feeds[each] = feeds[each.name] = fed
+            for copy in self._copies[tensor]:
+                fed = np.asarray(value, copy.dtype.base_dtype.as_numpy_dtype)
+                feeds[copy] = feeds[copy.name] = fed
         return feeds
 
     def feed_from(self, stop: Callable[[], None]) -> None:
         """Another run feeds from now on; `stop` is called when a later one does."""
-        last = self._stop_last and self._stop_last()
-        if last is not None:
-            last()
+        stop_last = self._stop_last and self._stop_last()
+        if stop_last is not None:
+            stop_last()
         self._stop_last = weakref.WeakMethod(stop)
 
 

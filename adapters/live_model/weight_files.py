@@ -119,8 +119,8 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
     """Writes weights in the form of Keras 2, one group for each layer."""
     layers: dict[str, dict[str, Any]] = {}
     for name, value in weights.items():
-        scope, _, last = name.rpartition("/")
-        layers.setdefault(scope or last, {})[f"{name}:0"] = value
+        scope, _, leaf = name.rpartition("/")
+        layers.setdefault(scope or leaf, {})[f"{name}:0"] = value
     # Renamed when it is complete: a run that is killed leaves the old file whole.
     part = f"{path}.part"
     with replacing(path, part), h5py.File(part, "w") as file:
@@ -180,11 +180,11 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
     """What Keras calls a layer with these weights."""
     # A bare graph has no classes. The names and ranks of the usual layers' variables
     # are the same in `tf.compat.v1.layers`, Keras and most users' code.
-    last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
-    names = frozenset(last)
+    leaves = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
+    names = frozenset(leaves)
     for usual, by_rank in _BY_RANK.items():
         if usual <= names <= usual | {"bias"}:
-            first = list(weights.values())[last.index(next(iter(usual)))]
+            first = list(weights.values())[leaves.index(next(iter(usual)))]
             kind = by_rank.get(len(first.shape))
             if kind:
                 return kind

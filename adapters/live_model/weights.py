@@ -139,8 +139,8 @@ class LiveWeights:
         """The variables grouped by name scope, in the order of `get_weights`."""
         scopes: dict[str, list[Any]] = {}
         for variable in self.all:
-            scope, _, last = variable.op.name.rpartition("/")
-            scopes.setdefault(scope or last, []).append(variable)
+            scope, _, leaf = variable.op.name.rpartition("/")
+            scopes.setdefault(scope or leaf, []).append(variable)
         return [LiveLayer(name, self._part(part)) for name, part in scopes.items()]
 
     def _part(self, variables: Sequence[Any]) -> LiveWeights:

@@ -40,12 +40,12 @@ def _optimizer_reference(model: KerasModel) -> Any:
 
 
 def _count(model: KerasModel) -> int:
-    iterations, last = steps_counted(model), _LAST.get(model)
-    if last is None or last.optimizer != _optimizer_reference(model):
+    iterations, last_count = steps_counted(model), _LAST.get(model)
+    if last_count is None or last_count.optimizer != _optimizer_reference(model):
         return iterations
-    moved = iterations - last.iterations
+    moved = iterations - last_count.iterations
     # `iterations` is smaller than before when a checkpoint was restored.
-    return last.value + moved if moved >= 0 else iterations
+    return last_count.value + moved if moved >= 0 else iterations
 
 
 def _variable() -> ModelVariable:

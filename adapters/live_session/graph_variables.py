@@ -71,7 +71,7 @@ class GraphVariables:
 
     def make(self, variable: ModelVariable) -> Any:
         """The graph variable for a variable of the model."""
-        name = next(n for n, each in self._known.items() if each is variable)
+        name = next(n for n, known in self._known.items() if known is variable)
         if name not in self._made:
             self._add([name])
         return self._made[name]
@@ -103,9 +103,9 @@ class GraphVariables:
         self.replaced |= before.keys() & self._made.keys()
         if self.are_made:
             for key in COLLECTIONS:
-                ours = list(map(id, self._made.values()))
+                made_ids = list(map(id, self._made.values()))
                 collection = self._graph.get_collection_ref(key)
-                collection[:] = [v for v in collection if id(v) not in ours]
+                collection[:] = [v for v in collection if id(v) not in made_ids]
             self.are_made = False
             self.make_all()
 

@@ -49,7 +49,7 @@ class NeededOps:
         """Adds each op to `before`; to `after` and `late` if it depends on `late`."""
         for op in ops:
             needed = [t.op for t in op.inputs if t.name not in fed]
-            if any(each.name in late for each in (*needed, *op.control_inputs)):
+            if any(n.name in late for n in (*needed, *op.control_inputs)):
                 late.add(op.name)
                 self.after.append(op)
             else:
@@ -74,8 +74,8 @@ def _reached(
         stack.extend(t.op for t in op.inputs if t.name not in fed)
         # A fed op does not run, not even for ops that only wait for it.
         stack.extend(
-            each
-            for each in op.control_inputs
-            if not any(t.name in fed for t in each.outputs)
+            control_input
+            for control_input in op.control_inputs
+            if not any(t.name in fed for t in control_input.outputs)
         )
     return sorted(ops.values(), key=lambda op: op._id)

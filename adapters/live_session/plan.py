@@ -33,8 +33,8 @@ class Plan:
         self._fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self._fed
         # The session knows the global step, so fetching it runs nothing.
-        others = [f for f in self._fetches if f.name not in steps]
-        self.program: SessionProgram = SessionProgram(graph, others, feeds, resources)
+        to_run = [f for f in self._fetches if f.name not in steps]
+        self.program: SessionProgram = SessionProgram(graph, to_run, feeds, resources)
         needed = self.program.needed
         graph.check_current(needed)
         graph.tap(*needed.step_tensors)

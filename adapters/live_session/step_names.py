@@ -80,7 +80,7 @@ class StepNames:
         # this drops the scope of the model, and the `_N` that Keras appends to the
         # scope of a layer whose name was used before.
         op, _, index = name.partition(":")
-        *scopes, last = op.split("/")
+        *scopes, leaf = op.split("/")
         parts = []
         for scope in scopes:
             if _LOOP.match(scope) and scope not in self._layers:
@@ -90,7 +90,7 @@ class StepNames:
             parts.append(bare if is_numbered else scope)
         if parts and parts[0] == self._model_name:
             parts = parts[1:]
-        return f"{'/'.join([*parts, last])}:{index or '0'}"
+        return f"{'/'.join([*parts, leaf])}:{index or '0'}"
 
     def loop_tensors(self) -> list[tuple[str, StepTensor]]:
         """What a session loop would fetch in each step, with its names."""
@@ -112,9 +112,9 @@ class StepNames:
     def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
         """The name that the step tensor `key` has in another trace of the step."""
         # Each function numbers its scopes anew; so does the body of a loop.
-        other = StepNames(self._model_name, self._layers)
-        other.add_traced(tensors)
-        item = other.find(self._plain_name(key))
+        in_trace = StepNames(self._model_name, self._layers)
+        in_trace.add_traced(tensors)
+        item = in_trace.find(self._plain_name(key))
         return None if item is None else item.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
@@ -146,14 +146,15 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
-        near = alike(full, [*others, *self._short, *self._plain])
+        nearest = alike(full, [*others, *self._short, *self._plain])
         # If no name is much alike, those of losses and metrics come first; a name with
         # a scope is meant for a tensor of a layer.
-        best = difflib.get_close_matches(full, near, n=1, cutoff=0.75)
+        best = difflib.get_close_matches(full, nearest, n=1, cutoff=0.75)
         if not best and "/" not in full:
-            asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *near])
-            near = list(asked)[:5]
-        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
+            asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *nearest])
+            nearest = list(asked)[:5]
+        listed = ", ".join(f"`{name}`" for name in nearest)
+        names = f"Nearest names: {listed}. " if nearest else ""
         return errors.UnknownTensorError(
             f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "
             "tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "

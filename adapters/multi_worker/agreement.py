@@ -80,9 +80,9 @@ class Agreement:
     def check_others(self) -> None:
         """After the first step: refuses a `fit` in which a process takes no part."""
         missing = [
-            each
-            for each in self._others
-            if self._board.read(f"begun/{each}", BEGIN_SECS) is None
+            task
+            for task in self._others
+            if self._board.read(f"begun/{task}", BEGIN_SECS) is None
         ]
         if missing:
             raise errors.RefusedError(
@@ -123,10 +123,10 @@ class Agreement:
             if not self._board.write("asks", self._me):
                 return  # another process asks too, and hears from this one's thread
             answers = [f"{here} {self._own_code}"]
-            for other in self._others:
-                if self._board.write(f"asked/{other}", self._me):
-                    answers.append(self._board.read(f"next/{other}") or answers[0])
-            said = [[int(word) for word in each.split()] for each in answers]
+            for task in self._others:
+                if self._board.write(f"asked/{task}", self._me):
+                    answers.append(self._board.read(f"next/{task}") or answers[0])
+            said = [[int(word) for word in answer.split()] for answer in answers]
             point, code = max(s[0] for s in said), max(s[1] for s in said)
             self._board.write("end", f"{point} {code}")
             self.code, self._last_point = code, point

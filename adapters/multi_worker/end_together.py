@@ -129,8 +129,8 @@ def in_several_processes() -> bool:
     config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
     if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":
         return False
-    others = [job for job in config.cluster if job != "evaluator"]
-    return bool(jobs) or sum(len(config.cluster[job]) for job in others) > 1
+    training_jobs = [job for job in config.cluster if job != "evaluator"]
+    return bool(jobs) or sum(len(config.cluster[job]) for job in training_jobs) > 1
 
 
 def check_keras(model: KerasModel, name: str) -> None:

@@ -58,8 +58,8 @@ class ClusterSession(LiveSession):
     ) -> Any:
         """See `LiveSession`; waits for all steps where it needs one moment."""
         needed = plan.program.needed
-        others = needed.handles - {self._live_graph.global_step_name}
-        if plan.reads_step and others and not needed.runs_step:
+        handles = needed.handles - {self._live_graph.global_step_name}
+        if plan.reads_step and handles and not needed.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)

@@ -131,7 +131,7 @@ class ClusterStepMaker(StepMaker):
     def make_without_hooks(self, args: Arguments) -> Any:
         """Schedules a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(each.has_saved for each in run.states):
+        if any(state.has_saved for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.settle()

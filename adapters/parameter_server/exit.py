@@ -79,7 +79,7 @@ def _end_all(exit_threads: ExitThreads) -> None:
         if (cluster := compat.coordinated_cluster(strategy)) is not None
     ]
     # A call may wait for a lock of a lost connection.
-    exit_threads.run([each.stop for each in clusters], deadline)
+    exit_threads.run([c.stop for c in clusters], deadline)
     for thread in compat.coordinator_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
     code = exit_code()

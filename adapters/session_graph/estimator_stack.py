@@ -49,15 +49,15 @@ def collect_saver(graph: Graph) -> None:
 
 def input_names() -> dict[str, str]:
     """`{tensor's name: name}` of the features and labels of a training being made."""
-    held = compat.running_locals("estimator_data") or {}
+    data = compat.running_locals("estimator_data") or {}
     names: dict[str, str] = {}
     for part in ("features", "labels"):
-        value = held.get(part)
+        value = data.get(part)
         entries = value.items() if isinstance(value, Mapping) else [("", value)]
         for key, tensor in entries:
             name = f"{part}/{key}" if key else part
             if isinstance(tensor, COMPOSITES):
-                names |= {each.name: n for n, each in dense_parts(name, tensor)}
+                names |= {dense.name: n for n, dense in dense_parts(name, tensor)}
             elif isinstance(tensor, tf.Tensor):
                 names[tensor.name] = name
     return names

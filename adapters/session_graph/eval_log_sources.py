@@ -61,8 +61,8 @@ def _declared_metrics(
     for name, value in evaluation.values.items():
         reached = graph_ops.ancestors([value.op])
         first = min(positions[op] for op in (reached & variables) or [value.op])
-        scope, _, last = value.op.name.rpartition("/")
-        metric = log_sources.find_metric(scope, graph) if last == "value" else None
+        scope, _, leaf = value.op.name.rpartition("/")
+        metric = log_sources.find_metric(scope, graph) if leaf == "value" else None
         if metric is not None and metric.value is value:
             source = metric._replace(key=name)
         elif any(op.type == "NextIteration" for op in reached):

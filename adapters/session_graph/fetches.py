@@ -98,10 +98,10 @@ class FetchPlan:
         self, ops: Sequence[Any], sources: Sequence[LogSource]
     ) -> list[LogSource]:
         """The entries whose data no op takes; with any, the size of the batch too."""
-        others = [s for s in sources if not self._pulls.taken_by(s, ops)]
-        if others:
-            others += [s for s in sources if s.key == SIZE and s not in others]
-        return others
+        not_taken = [s for s in sources if not self._pulls.taken_by(s, ops)]
+        if not_taken:
+            not_taken += [s for s in sources if s.key == SIZE and s not in not_taken]
+        return not_taken
 
     def fetch_of(
         self,
@@ -142,23 +142,25 @@ class FetchPlan:
         self, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> frozenset[Any]:
         """The placeholders that a run feeds for entries alone."""
-        beside: frozenset[Any] | None = self._beside.get(reached)
-        if beside is None:
-            beside = self._pulls.placeholders_beside(reached)
-            self._beside.add(reached, beside)
-        return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
+        placeholders: frozenset[Any] | None = self._beside.get(reached)
+        if placeholders is None:
+            placeholders = self._pulls.placeholders_beside(reached)
+            self._beside.add(reached, placeholders)
+        if not placeholders:
+            return placeholders
+        return placeholders & fed_placeholders(self._graph, feed_dict)
 
     def _make(
         self, step: ReachedOps, reads_counter: bool, fed: frozenset[Any]
     ) -> StepFetch:
         """The fetches of a step: numbers in one vector, the counter if it is read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
-        others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
+        whole = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]
         if len(scalars) < len(self._scalars):
             # The vectors hold all numbers, and this step must not fetch all of them.
-            return StepFetch([*scalars, *others])
+            return StepFetch([*scalars, *whole])
         vector = self._vectors.get(step.tail) if reads_counter else None
         if vector is None:
-            return StepFetch(others, numbers=keys, vector=self._plain)
-        return StepFetch(others, numbers=keys, vector=vector, reads_counter=True)
+            return StepFetch(whole, numbers=keys, vector=self._plain)
+        return StepFetch(whole, numbers=keys, vector=vector, reads_counter=True)

@@ -96,7 +96,7 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
     uses = [
         op
         for op in graph_ops.ancestors([tensor.op])
-        if op.outputs and any(each.op is handle for each in op.inputs)
+        if op.outputs and any(input_.op is handle for input_ in op.inputs)
     ]
     reads = {
         (op if op.type == "ReadVariableOp" else handle).outputs[0].name for op in uses
@@ -107,11 +107,13 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
 def copies(tensor: Any) -> tuple[Any, ...]:
     """A tensor and those that pass it on: a hook may feed each in its place."""
     tensors = [tensor]
-    for each in tensors:
+    for passed_on in tensors:
         tensors += [
-            op.outputs[0] for op in each.consumers() if op.type in ("Identity", "Cast")
+            op.outputs[0]
+            for op in passed_on.consumers()
+            if op.type in ("Identity", "Cast")
         ]
-    return tuple(each for each in tensors if each.graph.is_feedable(each))
+    return tuple(t for t in tensors if t.graph.is_feedable(t))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:

@@ -37,9 +37,11 @@ class SavedArray(NamedTuple):
 
 def entry_of(variable: Any) -> SavedArray:
     """Where a `Saver` keeps a variable of a graph."""
-    own, info = variable.op.name, variable._save_slice_info
+    name, info = variable.op.name, variable._save_slice_info
     return (
-        SavedArray(info.full_name, info.spec, own) if info else SavedArray(own, "", own)
+        SavedArray(info.full_name, info.spec, name)
+        if info
+        else SavedArray(name, "", name)
     )
 
 
@@ -79,7 +81,7 @@ def is_saved(variable: Any) -> bool:
     """Whether a saver of the variable's graph writes it."""
     graph = variable.graph
     definitions = [s.saver_def for s in collected.savers(graph)]
-    names = [each.save_tensor_name for each in definitions if each is not None]
+    names = [d.save_tensor_name for d in definitions if d is not None]
     saves = [graph.as_graph_element(name).op for name in names]
     return collected.handle_op(variable) in graph_ops.ancestors(saves)
 

@@ -30,12 +30,12 @@ class _HeldBack:
     def note(self, session: Session, variables: Sequence[Any]) -> None:
         """Called before variables are set."""
         if not self.is_on:
-            for each in variables:  # what is set now is for checkpoints too
-                self.before.pop(id(each), None)
+            for variable in variables:  # what is set now is for checkpoints too
+                self.before.pop(id(variable), None)
             return
-        new = [each for each in variables if id(each) not in self.before]
-        for each, value in zip(new, read(session, new), strict=True):
-            self.before[id(each)] = (each, value)
+        new = [variable for variable in variables if id(variable) not in self.before]
+        for variable, value in zip(new, read(session, new), strict=True):
+            self.before[id(variable)] = (variable, value)
 
 
 _WRITES = Fact[int]("session", "number of writes of variables")
@@ -45,29 +45,29 @@ _HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
     """A context in which `write` sets what no checkpoint of the session is to have."""
-    held = _HELD_BACK.get_or_put(session, _HeldBack)
-    held.is_on = True
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
+    holder.is_on = True
     try:
         yield
     finally:
-        held.is_on = False
+        holder.is_on = False
 
 
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
     """A context after which what `write` has set in it is as it was before."""
-    held = _HELD_BACK.get_or_put(session, _HeldBack)
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
-    _assign(session, held.before.values())
-    held.before.clear()
+    _assign(session, holder.before.values())
+    holder.before.clear()
 
 
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
     """A context in which variables have the values that checkpoints are to have."""
-    held = _HELD_BACK.get(session)
-    pairs = [] if held is None else list(held.before.values())
+    holder = _HELD_BACK.get(session)
+    pairs = [] if holder is None else list(holder.before.values())
     now = read(session, [variable for variable, _ in pairs])
     _assign(session, pairs)
     try:
@@ -93,12 +93,12 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
-    own = [pair for pair in pairs if not _is_left_alone(pair[0])]
-    held = _HELD_BACK.get(session)
-    if held is not None:
-        held.note(session, [variable for variable, _ in own])
-    _assign(session, own)
-    if own and not (held is not None and held.is_on):
+    to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
+    holder = _HELD_BACK.get(session)
+    if holder is not None:
+        holder.note(session, [variable for variable, _ in to_write])
+    _assign(session, to_write)
+    if to_write and not (holder is not None and holder.is_on):
         _WRITES.put(session, writes(session) + 1)
 
 
@@ -154,13 +154,13 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     updates = collected.operations(graph, keys.UPDATE_OPS)
     written = graph_ops.ancestors(updates)
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
-    others = [
+    not_trainable = [
         v
         for v in unique([*named, *saved_variables(graph)])
         if id(v) not in map(id, trainable)
         and (id(v) in map(id, named) or collected.handle_op(v) in targets)
     ]
-    return trainable, others
+    return trainable, not_trainable
 
 
 def saved_variables(graph: Graph) -> list[Any]:

@@ -122,5 +122,5 @@ def _below(session: Session, name: str) -> Any:
     if covered is not None:
         return lambda: covered
     # The class may change later, and the session must not hold itself alive.
-    own = weakref.ref(session)
-    return lambda: getattr(type(own()), name).__get__(own())
+    session_ref = weakref.ref(session)
+    return lambda: getattr(type(session_ref()), name).__get__(session_ref())

@@ -24,8 +24,8 @@ def _writes(kind: str | None) -> bool:
 
 def find_writers(graph: Graph, counter: Any) -> list[Any]:
     """The ops of a graph that may give a counter another value."""
-    own = collected.handle_op(counter)
-    return [op for op in graph.get_operations() if writes_to(graph, op, own)]
+    handle = collected.handle_op(counter)
+    return [op for op in graph.get_operations() if writes_to(graph, op, handle)]
 
 
 def writes_to(graph: Graph, op: Any, own: Any) -> bool:
@@ -45,18 +45,18 @@ def writes_to(graph: Graph, op: Any, own: Any) -> bool:
 
 def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]:
     """The writers that count a step, not those that initialize or restore."""
-    own = collected.handle_op(counter)
+    handle = collected.handle_op(counter)
     movers = []
     for op in writers:
         if op.type in _ADDS:
             movers.append(op)
         elif op.type in ("Assign", "AssignVariableOp"):
             # `assign(step, step + 1)` counts; restoring a checkpoint does not.
-            if op is not counter.initializer and own in graph_ops.ancestors(
+            if op is not counter.initializer and handle in graph_ops.ancestors(
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in CALLS and _function_uses(graph, op, own, _COUNTS):
+        elif op.type in CALLS and _function_uses(graph, op, handle, _COUNTS):
             movers.append(op)
     return movers
 
@@ -119,7 +119,7 @@ def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
             at = inputs.index(argument) - shift
-            if any(uses(each, at, visited | {name}) for each in called):
+            if any(uses(inner, at, visited | {name}) for inner in called):
                 return True
         return False
 

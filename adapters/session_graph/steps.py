@@ -96,8 +96,8 @@ class StepGraph:
             updates = step is None and not reached.isdisjoint(self.updates)
             kind = RunKind(step, ReachedOps(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
-            held = copy_structure(fetches), list(graph_ops.leaves(fetches))
-            self._known.add(key, kind, keep=held)
+            objects = copy_structure(fetches), list(graph_ops.leaves(fetches))
+            self._known.add(key, kind, keep=objects)
         return kind
 
     def tails(self) -> list[Any]:

@@ -71,7 +71,7 @@ class CallbackRun:
         self.session = session
         audience = self.audience
         if member is self.members[0] and not audience.calls:
-            roles.warn_of_own_server(session, [each.record for each in self.members])
+            roles.warn_of_own_server(session, [m.record for m in self.members])
             audience.set_params(self.config)
             self.borrowed.note_changes()
         if member is self.members[-1]:
@@ -173,8 +173,8 @@ class CallbackRun:
         if source is None:
             weights = LiveWeights(*model_variables(self.graph), session)
         else:
-            trained, others = source.trainable_weights, source.non_trainable_weights
-            weights = LiveWeights(trained, others, session, source.weights)
+            trained, frozen = source.trainable_weights, source.non_trainable_weights
+            weights = LiveWeights(trained, frozen, session, source.weights)
             clone = Clone(source, weights)
         self.model = LiveModel(
             weights=weights,

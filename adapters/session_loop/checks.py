@@ -111,8 +111,8 @@ def _needs_epochs(guest: Guest) -> bool:
 
 def needs_epochs_only(guest: Guest) -> bool:
     """Whether a callback would be useless without epochs in any kind of session."""
-    others = (e.name for e in CALLBACK_EVENTS if e.name.startswith(_OF_OTHERS))
-    return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in others)
+    events = (e.name for e in CALLBACK_EVENTS if e.name.startswith(_OF_OTHERS))
+    return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in events)
 
 
 def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:

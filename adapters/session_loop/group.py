@@ -71,8 +71,8 @@ class CallbackGroup:
 
     def _new_run(self, graph: Graph) -> CallbackRun:
         config, counter = self.config, collected.global_step(graph)
-        own = [counter, *session_variables.all_variables(graph)]
-        checks.check_variables(config.callbacks, own)
+        own_variables = [counter, *session_variables.all_variables(graph)]
+        checks.check_variables(config.callbacks, own_variables)
         steps = steps_of(graph)
         if steps is None:
             return PredictionRun(config, graph, counter)

@@ -79,11 +79,12 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
         return True
     of_batch = guest.stock.monitors == "loss"
     event = "on_train_batch_end" if of_batch else "on_epoch_end"
-    for other in config.callbacks:
-        if other is guest:
+    for earlier in config.callbacks:
+        if earlier is guest:
             return False
-        is_users = not kinds.is_of_keras(type(other.item))
-        if (is_users or other.stock.has_functions) and overrides(other.called, event):
+        is_users = not kinds.is_of_keras(type(earlier.item))
+        has_functions = is_users or earlier.stock.has_functions
+        if has_functions and overrides(earlier.called, event):
             return True
     return False
 
@@ -92,7 +93,7 @@ def unknown_metric(
     guest: Guest, monitor: str, names: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
     """The error for a monitor that does not exist; lists those that do."""
-    near = alike(monitor, names)
+    nearest = alike(monitor, names)
     bare = monitor.removeprefix("val_")
     if bare == monitor:
         way_out = f'Add it: `as_hooks(..., logs={{"{bare}": <tensor or name>}})`'
@@ -105,7 +106,7 @@ def unknown_metric(
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(names) or 'nothing'}"
-        + (f' (nearest: "{near[0]}")' if near else "")
+        + (f' (nearest: "{nearest[0]}")' if nearest else "")
         + f". {way_out}; or train on with a warning, as Keras does: "
         '`as_hooks(..., missing_metric="warn")`.',
         see="logs in a session",

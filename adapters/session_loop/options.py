@@ -125,8 +125,8 @@ class HookOptions:
 
     def params_for(self, guest: Guest) -> dict[str, Any]:
         """`callback.params`; each callback gets a separate dict."""
-        own = stock.row(guest.name)
-        is_bar = own.is_progress_bar
+        facts = stock.row(guest.name)
+        is_bar = facts.is_progress_bar
         params = {
             # Whoever adds a progress bar wants it to print.
             "verbose": int(is_bar),
@@ -137,7 +137,7 @@ class HookOptions:
         if params["epochs"] is None and is_bar:
             # The bar tests `epochs > 1`, which fails for None; 1 prints no numbers.
             params["epochs"] = 1
-        if own.needs_metrics:
+        if facts.needs_metrics:
             # Keras averages the metrics itself since TF 2, but `BaseLogger` fails
             # without a list of metrics to average.
             params.setdefault("metrics", [])

@@ -70,11 +70,11 @@ class TrainingEpochs:
 
     def warn_of_missed(self, number: int) -> None:
         """Warns of the epochs before `number` that had no step in this process."""
-        first, last = self._next, number - 1
+        first, end = self._next, number - 1
         self._next = None
-        if first is None or first > last:
+        if first is None or first > end:
             return
-        which = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+        which = f"epoch {first}" if first == end else f"epochs {first} to {end}"
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
@@ -87,10 +87,10 @@ class TrainingEpochs:
     @property
     def _has_begun_before(self) -> bool:
         """Whether the epoch is the one that an earlier run had begun and not ended."""
-        kept = self._interrupted
-        if kept is None or kept.sums is None:
+        interrupted = self._interrupted
+        if interrupted is None or interrupted.sums is None:
             return False
-        return self.clock.number_of(kept.step) == self.clock.number
+        return self.clock.number_of(interrupted.step) == self.clock.number
 
     def _begin_means(self, session: Session) -> None:
         state, self._interrupted = self._interrupted, None

@@ -217,10 +217,10 @@ class StateKeeper:
             checkpoint.finish()
 
     def _note_done(self, checkpoints: list[Checkpoint]) -> None:
-        step, others = self._latest
+        step, earlier = self._latest
         if step == self._step:
-            prefixes = [each.prefix for each in checkpoints]
-            checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
+            prefixes = [checkpoint.prefix for checkpoint in checkpoints]
+            checkpoints = checkpoints + [o for o in earlier if o.prefix not in prefixes]
         self._latest = (self._step, checkpoints)
 
     def _settle(self, checkpoints: list[Checkpoint]) -> None:
@@ -228,10 +228,10 @@ class StateKeeper:
         if checkpoints:
             self._note_done(checkpoints)
             self._rewrite_changed()
-            for each in checkpoints:
-                self._write_state(each)
-            for each in self._latest[1]:
-                each.finish()
+            for checkpoint in checkpoints:
+                self._write_state(checkpoint)
+            for checkpoint in self._latest[1]:
+                checkpoint.finish()
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
         write = self._files.writer(checkpoint.prefix, self._step, in_step=self._in_step)
@@ -248,8 +248,8 @@ class StateKeeper:
                 self._settle(late)
             else:
                 # An error may end the step before the other runs have its events.
-                for each in self._pending:
-                    self._write_state(each)
+                for checkpoint in self._pending:
+                    self._write_state(checkpoint)
         if self._worker is None and not self._must_wait(self._session):
             for state in self._states:
                 for backup in state.backups:
@@ -262,8 +262,8 @@ class StateKeeper:
         if step == self._step and not self._must_wait(self._session):
             for state in self._states:
                 state.part.add_later_events()
-            for each in done:
-                self._write_state(each)
+            for checkpoint in done:
+                self._write_state(checkpoint)
 
     def others_moved(self, before: int, step: int) -> None:
         """Other workers have moved the step since the last one of this process."""
@@ -290,6 +290,7 @@ class StateKeeper:
         self._saves.leave_at_close(self._session)
 
     def _rewrite_changed(self) -> None:
-        for each in self._latest[1]:
-            if each.session is self._session:  # neither lost nor of another process
-                each.rewrite_if_changed()
+        for checkpoint in self._latest[1]:
+            # Neither lost nor of another process.
+            if checkpoint.session is self._session:
+                checkpoint.rewrite_if_changed()

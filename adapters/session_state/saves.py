@@ -10,10 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
-from hookbridge.ground import collected
+from hookbridge.ground import collected, compat
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
@@ -50,10 +51,10 @@ class Saves:
 
         @functools.wraps(add)
         def add_to_collection(name: str, value: object) -> None:
-            own: Any = self._graph()
-            before = collected.savers(own)
-            add(own, name, value)
-            for saver in collected.savers(own)[len(before) :]:
+            followed: Any = self._graph()
+            before = collected.savers(followed)
+            add(followed, name, value)
+            for saver in collected.savers(followed)[len(before) :]:
                 self._follow(saver)
 
         self._collecting = InstanceMethods(
@@ -154,6 +155,48 @@ class Saves:
         # A saver itself knows this path only if the session was restored from a
         # directory, not from a file (`checkpoint_filename_with_path`).
         return self._last_restored.get(session)
+
+
+def let_others_wait(session: Session) -> None:
+    """Savers of the session's hooks that no collection has wait for the thread too.
+
+    Called while the hooks get the new session.
+
+    Args:
+      session: the new, raw session.
+    """
+    names = compat.running_locals("create_session")
+    if names is None:
+        return  # somebody calls a hook alone
+    followed = collected.savers(session.graph)
+    for hook in map(unwrapped, names["self"]._hooks):
+        if not isinstance(hook, tf.compat.v1.train.CheckpointSaverHook):
+            continue
+        saver = hook._get_saver()
+        if not any(saver is each for each in followed):
+            followed.append(saver)
+            _let_wait(saver, session)
+
+
+def _let_wait(saver: Any, session: Session) -> None:
+    """Until a session is closed, each save of a saver waits for the thread."""
+    save, close = saver.save, session.close
+
+    @functools.wraps(save)
+    def waits(sess: Any, save_path: Any, *args: Any, **kw: Any) -> Any:
+        wait_for_writes(str(save_path))
+        return save(sess, save_path, *args, **kw)
+
+    @functools.wraps(close)
+    def closes() -> None:
+        patch.remove()
+        waiting.remove()
+        close()
+
+    waiting = InstanceMethods(saver, {"save": waits})
+    patch = InstanceMethods(session, {"close": closes})
+    waiting.install()
+    patch.install()
 
 
 class WorkerCheckpoints:

@@ -75,7 +75,7 @@ class Backup:
 
 def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     """The backups of the `BackupAndRestore`s among callbacks."""
-    guests = [record_of(each) for each in callbacks]
+    guests = [record_of(callback) for callback in callbacks]
     return [
         Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
@@ -90,14 +90,14 @@ def newest_of(
 
     None if there is none, or none with a state of callbacks: these begin anew then.
     """
-    found = []
+    candidates = []
     for backup in backups:
         step = backup.step_in(files)
         if step is not None:
-            found.append((backup, step))
+            candidates.append((backup, step))
         elif backup.exists:
             warn_without_state(backup)
-    return max(found, key=lambda pair: pair[1], default=None)
+    return max(candidates, key=lambda pair: pair[1], default=None)
 
 
 def warn_without_state(backup: Backup) -> None:
@@ -126,24 +126,28 @@ def choose_newest(
     for backup in backups:
         if not backup.exists:
             continue
-        own = backup.step_in(files)
-        if own is not None and (own > step or (own == step and lacks_events)):
+        saved_at = backup.step_in(files)
+        if saved_at is not None and (
+            saved_at > step or (saved_at == step and lacks_events)
+        ):
             logging.warning(
                 "hookbridge: training goes on from the backup %s, at step %d, with the "
                 "state of callbacks there: the checkpoint %s %s.",
                 backup.prefix,
-                own,
+                saved_at,
                 checkpoint,
-                "is older" if own > step else "lacks the end of that step",
+                "is older" if saved_at > step else "lacks the end of that step",
             )
-            newest, step, lacks_events = (backup, own), own, False
+            newest, step, lacks_events = (backup, saved_at), saved_at, False
         else:
             logging.warning(
                 "hookbridge: training goes on from the checkpoint %s, at step %d: the "
                 "backup, which is %s, has been moved to %s.",
                 checkpoint,
                 step,
-                "without a state of callbacks" if own is None else f"of step {own}",
+                "without a state of callbacks"
+                if saved_at is None
+                else f"of step {saved_at}",
                 backup.set_aside(),
             )
     return newest

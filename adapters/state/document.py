@@ -109,19 +109,19 @@ def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
 def _leave_out_largest(entries: Sequence[Any]) -> None:
     """Takes out the largest value of all callbacks, and warns which one it is."""
     sizes = {
-        (place, name): len(json.dumps(value))
-        for place, entry in enumerate(entries)
+        (index, name): len(json.dumps(value))
+        for index, entry in enumerate(entries)
         for name, value in entry["state"].items()
     }
-    place, name = max(sizes, key=lambda key: sizes[key])
-    entry = entries[place]
+    index, name = max(sizes, key=lambda key: sizes[key])
+    entry = entries[index]
     del entry["state"][name]
     logging.warning(
         "hookbridge: `%s.%s` takes %d bytes as JSON. The limit is %d, so it is not "
         "saved and begins anew after a restart. A NumPy array may be larger.",
         entry["class"],
         name,
-        sizes[place, name],
+        sizes[index, name],
         MOST_JSON_BYTES,
     )
 
@@ -138,7 +138,7 @@ def read(prefix: str, name: str) -> Document:
 
     return Document(
         int(document["step"]),
-        [_entry(each, decode, document) for each in entries],
+        [_entry(entry, decode, document) for entry in entries],
         [decode(loop) for loop in loops],
         bool(document.get("in_step")),
     )
@@ -157,8 +157,8 @@ def _newest(document: dict[str, Any]) -> dict[str, Any]:
             f"it has version {version}, which no release has written; expected "
             f"{OLDEST} to {VERSION}"
         )
-    for each in range(version, VERSION):
-        document = UPGRADES[each](document)
+    for old_version in range(version, VERSION):
+        document = UPGRADES[old_version](document)
     return document
 
 

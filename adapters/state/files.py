@@ -108,14 +108,14 @@ class StateFiles:
         name = self._name if of_task is None else storage.name_of(of_task)
         path = storage.json_path(prefix, name)
         if not tf.io.gfile.exists(path):
-            if others := storage.others(prefix, name):
+            if other_states := storage.others(prefix, name):
                 logging.warning(
                     "hookbridge: the checkpoint %s has no state of callbacks (%s), "
                     "though other checkpoints of this job do, such as %s. Training "
                     "goes on from the checkpoint; callbacks begin anew.",
                     prefix,
                     os.path.basename(path),
-                    others[-1],
+                    other_states[-1],
                 )
             else:
                 log_without_state(prefix)

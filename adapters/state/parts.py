@@ -86,20 +86,20 @@ class Part:
 
     def restore(self, saved: Saved) -> None:
         """Gives the callbacks their states; those without one stay as they are."""
-        for place, callback in enumerate(self.callbacks):
+        for index, callback in enumerate(self.callbacks):
             entry = saved.entry_of(callback)
             if entry is None:
                 continue
-            names = self._restored[place] = _put(callback, entry, saved)
+            names = self._restored[index] = _put(callback, entry, saved)
             # What is restored is saved again with the next checkpoint.
             for name in names:
-                self._base[place].pop(name, None)
+                self._base[index].pop(name, None)
 
     def snapshot(self) -> Callable[[], None]:
         """Returns a function that sets restored attributes back to the present."""
         now = []
-        for place, names in self._restored.items():
-            callback = self.callbacks[place]
+        for index, names in self._restored.items():
+            callback = self.callbacks[index]
             for name in names:
                 now.append((callback, name, copy.deepcopy(getattr(callback, name))))
 
@@ -140,15 +140,15 @@ class Saved:
 
     def entry_of(self, callback: Any) -> Entry | None:
         """The state of a callback, or None if it has none here."""
-        for place, each in enumerate(self._callbacks):
-            if each is callback and place in self._matches.pairs:
-                return self._entries[self._matches.pairs[place]]
+        for index, known in enumerate(self._callbacks):
+            if known is callback and index in self._matches.pairs:
+                return self._entries[self._matches.pairs[index]]
         return None
 
     def report(self, *, is_own: bool) -> None:
         """Logs where the run goes on, with whose state; who is missing if `is_own`."""
-        pairs, missing, lost = self._matches
-        for reason, places in lost:
+        pairs, missing, unclear = self._matches
+        for reason, places in unclear:
             if not any(self._entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
@@ -168,11 +168,11 @@ class Saved:
             )
         going_on: list[str] = []
         anew: list[str] = []
-        for place, callback in enumerate(self._callbacks):
+        for index, callback in enumerate(self._callbacks):
             name = str(identity.of(callback))
-            if place not in pairs:
+            if index not in pairs:
                 anew.append(name)
-            elif self._entries[pairs[place]].state:
+            elif self._entries[pairs[index]].state:
                 going_on.append(name)
         log_restart(self.path, self.step, self._epoch, going_on, anew)
 

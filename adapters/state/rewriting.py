@@ -33,11 +33,11 @@ def begin(prefix: str) -> None:
         shutil.rmtree(old, ignore_errors=True)
     os.mkdir(part)
     for file in _files(prefix):
-        kept = os.path.join(part, os.path.basename(file))
+        copy = os.path.join(part, os.path.basename(file))
         try:
-            os.link(file, kept)
+            os.link(file, copy)
         except OSError:  # a file system without links
-            shutil.copy2(file, kept)
+            shutil.copy2(file, copy)
     with open(os.path.join(part, _OWNER), "w", encoding="utf-8") as owner:
         owner.write(f"{socket.gethostname()} {os.getpid()}")
     os.rename(part, folder)
@@ -61,9 +61,9 @@ def undo(directory: str) -> None:
     for folder in glob.glob(os.path.join(glob.escape(directory), f"*{_KEPT}")):
         if not _is_abandoned(folder):
             continue
-        for kept in sorted(glob.glob(os.path.join(glob.escape(folder), "*.*"))):
-            file = os.path.join(directory, os.path.basename(kept))
-            shutil.copy2(kept, f"{file}.part")
+        for copy in sorted(glob.glob(os.path.join(glob.escape(folder), "*.*"))):
+            file = os.path.join(directory, os.path.basename(copy))
+            shutil.copy2(copy, f"{file}.part")
             os.replace(f"{file}.part", file)
         prefix = folder.removesuffix(_KEPT)
         end(prefix)

@@ -47,10 +47,10 @@ def write(path: str, data: bytes) -> None:
             file.write(data)
         tf.io.gfile.rename(part, path, overwrite=True)
         return
-    for place in (path, part):
-        if os.path.isdir(place):
+    for target in (path, part):
+        if os.path.isdir(target):
             raise errors.UnwritableError(
-                f"The state of callbacks cannot be written to {place}: a folder has "
+                f"The state of callbacks cannot be written to {target}: a folder has "
                 "that name. Move the folder away, or save to another directory."
             )
     try:
@@ -67,17 +67,17 @@ def checkpoint_bytes(prefix: str) -> int:
     """The size of the values of a checkpoint."""
     folder, name = os.path.split(prefix)
     return sum(
-        int(tf.io.gfile.stat(os.path.join(folder, each)).length)
-        for each in _names(folder)
-        if each.startswith(f"{name}.data-")
+        int(tf.io.gfile.stat(os.path.join(folder, file)).length)
+        for file in _names(folder)
+        if file.startswith(f"{name}.data-")
     )
 
 
 def others(prefix: str, name: str) -> list[str]:
     """The states of the same process beside other checkpoints of the job."""
     folder, stem = _stem(prefix)
-    mine = re.compile(rf"{re.escape(stem)}-\d+\.{re.escape(name)}\.json")
-    return sorted(each for each in _names(folder) if mine.fullmatch(each))
+    pattern = re.compile(rf"{re.escape(stem)}-\d+\.{re.escape(name)}\.json")
+    return sorted(file for file in _names(folder) if pattern.fullmatch(file))
 
 
 def remove_unused(prefix: str, name: str, keep: str) -> None:
@@ -86,19 +86,19 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     # `keep` is the path of the present arrays, if there are some.
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
-    mine = _files_of(rf"{re.escape(stem)}-\d+|{re.escape(present)}", name)
+    pattern = _files_of(rf"{re.escape(stem)}-\d+|{re.escape(present)}", name)
     names = set(_names(folder))
-    for each in names:
-        parts = mine.fullmatch(each)
+    for file in names:
+        parts = pattern.fullmatch(file)
         if parts is None:
             continue
         if parts[1] == present:
             now = (os.path.basename(keep), f"{present}.{name}.json")
-            is_old = not each.endswith(".part") and each not in now
+            is_old = not file.endswith(".part") and file not in now
         else:
             is_old = not _has_checkpoint(names, parts[1])
         if is_old:
-            _remove(folder, each)
+            _remove(folder, file)
 
 
 def remove_unfinished(folder: str, name: str) -> None:
@@ -107,13 +107,13 @@ def remove_unfinished(folder: str, name: str) -> None:
     Only who writes the checkpoints may call it, before the first one: a state is there
     before its checkpoint.
     """
-    mine = _files_of(r".+-\d+", name)
+    pattern = _files_of(r".+-\d+", name)
     names = set(_names(folder))
-    for each in names:
-        parts = mine.fullmatch(each)
-        is_part = each.endswith(".part")
+    for file in names:
+        parts = pattern.fullmatch(file)
+        is_part = file.endswith(".part")
         if parts and (is_part or not _has_checkpoint(names, parts[1])):
-            _remove(folder, each)
+            _remove(folder, file)
 
 
 def _files_of(checkpoint: str, name: str) -> re.Pattern[str]:
@@ -141,12 +141,12 @@ def _remove(folder: str, file: str) -> None:
 def carry_over(restored: str, saved: str) -> None:
     """Copies the states of all processes from one checkpoint to another one."""
     folder, name = os.path.split(restored)
-    names = [each for each in _names(folder) if each.startswith(f"{name}.hookbridge")]
+    names = [file for file in _names(folder) if file.startswith(f"{name}.hookbridge")]
     # Arrays first, so that no JSON file is there without its arrays.
-    for each in sorted(names, key=lambda each: each.endswith(".json")):
-        if each.endswith((".json", ".npz")):
-            source = os.path.join(folder, each)
-            tf.io.gfile.copy(source, saved + each.removeprefix(name), overwrite=True)
+    for file in sorted(names, key=lambda each: each.endswith(".json")):
+        if file.endswith((".json", ".npz")):
+            source = os.path.join(folder, file)
+            tf.io.gfile.copy(source, saved + file.removeprefix(name), overwrite=True)
 
 
 def _stem(prefix: str) -> tuple[str, str]:
@@ -157,6 +157,6 @@ def _stem(prefix: str) -> tuple[str, str]:
 
 def _names(folder: str) -> list[str]:
     try:
-        return [str(each).rstrip("/") for each in tf.io.gfile.listdir(folder or ".")]
+        return [str(entry).rstrip("/") for entry in tf.io.gfile.listdir(folder or ".")]
     except tf.errors.NotFoundError:
         return []

@@ -132,7 +132,7 @@ class _Thread:
     def wait(self, folder: str | None) -> None:
         """Waits for what is still to be written into a folder; None: into any."""
         unfinished = list(self._unfinished.items())
-        wait([each for each, of in unfinished if folder is None or of == folder])
+        wait([future for future, of in unfinished if folder is None or of == folder])
 
 
 def _called(write: Write) -> Future[Any]:

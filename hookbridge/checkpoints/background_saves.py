@@ -15,7 +15,7 @@ from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.run_state import keeper_of_graph
-from hookbridge.adapters.session_state.saves import Saves
+from hookbridge.adapters.session_state.saves import Saves, let_others_wait
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -120,10 +120,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         """See `SessionRunHook.after_create_session`."""
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
-        if keeper_of_graph(session.graph) is None and not isinstance(
-            session, LiveSession
-        ):
-            _follow_savers(session)
+        if not isinstance(session, LiveSession):
+            if keeper_of_graph(session.graph) is None:
+                _follow_savers(session)
+            let_others_wait(session)
         super().after_create_session(session, coord)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

@@ -12,6 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.keras_model import optimizers
 from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.checkpoints.numbered_names import pairs_by_order
+from hookbridge.checkpoints.slot_names import SlotEntries, SlotName, slot_name
 from hookbridge.ground.protocols import KerasModel
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -54,6 +55,8 @@ class Entries:
         self._shapes = shapes
         self._lookup = lookup or (lambda name: None)
         self._variables = variables
+        self._weights = {v.name: v for v in variables if v.is_weight}
+        self._slots = SlotEntries(shapes)
         slots = [v.name for v in variables if v.is_of_optimizer]
         self._by_order = pairs_by_order(slots, shapes)
 
@@ -64,19 +67,32 @@ class Entries:
         if choice is not None:
             _check_choice(name, choice, self._shapes)
             return choice
-        if name in self._by_order:
-            return self._by_order[name]
+        if variable.is_of_optimizer:
+            slot = slot_name(name, self._weights)
+            if slot is not None:
+                return self._of_slot(name, slot)
+            if name in self._by_order:
+                return self._by_order[name]
         candidates = [name, f"{self._model.name}/{name}"]
         if name.endswith(("/iterations", "/iteration", "/iter")):
             candidates.append("global_step")
-        slot = _slot(self._model, name, self._variables)
-        if slot is not None:
-            weight, suffix = slot
-            candidates.append(f"{self._lookup(weight) or weight}/{suffix}")
         for candidate in candidates:
             if candidate in self._shapes:
                 return candidate
         return self._with_another_number(name) if variable.is_of_optimizer else None
+
+    def _of_slot(self, name: str, slot: SlotName) -> str | None:
+        """The entry of a slot, which follows the entry of its weight."""
+        weight = self.of(self._weights[slot.weight])
+        if weight is None:
+            return None
+        found = self._slots.of(slot, weight.removeprefix(f"{self._model.name}/"))
+        if len(found) == 1 or name in found:
+            return name if name in found else found[0]
+        suffix = _v1_suffix(self._model, name, slot.weight)
+        if suffix is not None and f"{weight}/{suffix}" in self._shapes:
+            return f"{weight}/{suffix}"
+        return self._by_order.get(name) if weight == slot.weight else None
 
     def _with_another_number(self, name: str) -> str | None:
         """The only entry of a name but for the numbers of optimizer and model."""
@@ -122,28 +138,15 @@ def _kind(model: KerasModel) -> str:
     return type(optimizers.optimizer_of(model)).__name__.lower()
 
 
-def _slot(
-    model: KerasModel, name: str, variables: list[ModelVariable]
-) -> tuple[str, str] | None:
-    """`(weight, v1 suffix)` of an optimizer's slot: Keras has two ways to name it.
-
-    Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
-    """
-    scope, _, inside = name.partition("/")
+def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
+    """What a v1 optimizer appends to a weight's name for the slot of this name."""
+    scope, _, part = name.partition("/")
     if scope != optimizers.name_of(optimizers.optimizer_of(model)):
         return None
-    for weight in (v.name for v in variables if v.trainable):
-        slot = None
-        if inside.endswith(f"/{weight}"):
-            slot = inside.removesuffix(f"/{weight}")
-        for flat in (weight, f"{model.name}/{weight}"):
-            prefix = flat.replace("/", "_") + "_"
-            if inside.startswith(prefix):
-                slot = inside.removeprefix(prefix)
-        suffix = _SLOTS.get((_kind(model), slot)) if slot else None
-        if suffix is not None:
-            return weight, suffix
-    return None
+    slot = part.removesuffix(f"/{weight}")  # of Keras 2
+    for flat in (weight, f"{model.name}/{weight}"):  # of Keras 3
+        slot = slot.removeprefix(flat.replace("/", "_") + "_")
+    return _SLOTS.get((_kind(model), slot))
 
 
 def converted(model: KerasModel, entry: str, value: object) -> Any:

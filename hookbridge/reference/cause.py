@@ -48,13 +48,15 @@ def ranked(causes: Iterable[Cause]) -> list[Cause]:
     as much; then the one with fewer fitted numbers is first.
     """
     enough = [c for c in causes if c.explains is None or c.explains >= LEAST]
-    best = {c.name: c for c in sorted(enough, key=lambda c: c.explains or 0.0)}
 
     def order(cause: Cause) -> tuple[float, int, float]:
         part = 0.0 if cause.explains is None else cause.explains
         return (-round(part * 200) / 200, cause.parameters, -part)
 
-    # Of each kind the one that explains most, and every fact.
+    # Of each kind the one that explains most, the first of equals, and every fact.
+    best: dict[str, Cause] = {}
+    for cause in sorted(enough, key=order):
+        best.setdefault(cause.name, cause)
     best_of_kind = [c for c in enough if c.explains is None or c is best[c.name]]
     return sorted(best_of_kind, key=order)
 

@@ -10,7 +10,7 @@ from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
 from hookbridge.ground.counted import counted
 from hookbridge.ground.nearest_names import nearest
-from hookbridge.reference import torch_modules
+from hookbridge.reference import keras_steps, torch_modules
 from hookbridge.reference.recording_files import Recording
 from hookbridge.reference.variable_matching import Matching, match
 
@@ -101,7 +101,8 @@ class Replay:
             an error.
 
         Returns:
-          What `hb.checkpoints.restore` returns; of a module what `match` returns.
+          What `hb.checkpoints.restore` returns; of a module, and of a model of Keras 3
+          on JAX or PyTorch, what `match` returns.
 
         Raises:
           errors.InvalidArgumentError: the model is not built, or `names` has a name
@@ -109,12 +110,14 @@ class Replay:
           errors.CheckpointMismatchError: a weight has no partner of its shape, and
             `must_restore_weights` is set. Nothing is changed then.
         """
-        if torch_modules.is_module(model):
-            shapes = torch_modules.arrays_of(model)
-            matching = self._matched(shapes, names, must_restore_weights)
-            pairs = matching.pairs.items()
-            torch_modules.assign(model, {o: self.weights[name] for name, o in pairs})
-            return matching
+        for kind in (keras_steps, torch_modules):
+            # A model of Keras on PyTorch is a module too.
+            if kind.is_model(model):
+                shapes = kind.arrays_of(model)
+                matching = self._matched(shapes, names, must_restore_weights)
+                pairs = matching.pairs.items()
+                kind.assign(model, {port: self.weights[name] for name, port in pairs})
+                return matching
         from hookbridge import checkpoints
         from hookbridge.adapters.keras_model import variables
 

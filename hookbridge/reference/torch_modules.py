@@ -24,7 +24,7 @@ class _Tensor(NamedTuple):
     axes: tuple[int, ...]
 
 
-def is_module(value: Any) -> bool:
+def is_model(value: Any) -> bool:
     """Whether it is a `torch.nn.Module`."""
     return hasattr(value, "named_modules") and hasattr(value, "named_parameters")
 

@@ -82,6 +82,14 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "where the checkpoints of a worker's session are",
         ),
     ),
+    "create_session": (
+        PrivateFrame(
+            "tensorflow.python.training.monitored_session"
+            ":_MonitoredSession._CoordinatedSessionCreator.create_session",
+            ("self",),
+            "the hooks of a session, some of which save into the same folder",
+        ),
+    ),
     "graph_fit_arrays": _keras_2_frames(
         "training_arrays_v1:model_iteration",
         "aggregator",

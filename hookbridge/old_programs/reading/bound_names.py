@@ -196,6 +196,13 @@ class Names:
             for dotted in dotted_names
         }
 
+    def may_be_module(self, node: ast.Name) -> bool:
+        """Whether a name is imported, or bound nowhere around the place."""
+        scope: Scope | None = self._roots.get(node)
+        while scope is not None and not scope.has(node.id):
+            scope = scope.above
+        return scope is None or node.id in scope.imported
+
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""

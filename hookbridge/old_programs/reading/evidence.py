@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.syntax import is_below
@@ -116,8 +115,6 @@ class Evidence:
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
-    # The names that it uses and that another library has no more.
-    lost: frozenset[str] = frozenset()
 
 
 def examine(
@@ -133,8 +130,7 @@ def examine(
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
-    removed = {lost_part(name) for _, name in uses(nodes, names)} - {""}
-    return Evidence(**first_uses, written=written, lost=frozenset(removed))
+    return Evidence(**first_uses, written=written)
 
 
 def _signs(

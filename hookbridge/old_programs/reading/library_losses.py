@@ -1,6 +1,6 @@
 """What installed packages use of the names that NumPy has lost.
 
-`hookbridge run` gives these names back to every module of the process, so that such a
+`hookbridge run` gives these names back to the files that use them, so that such a
 package runs under it; it does not run by itself.
 """
 

@@ -64,18 +64,10 @@ class Program:
             if isinstance(module, Unread):
                 return Evidence()
             self._evidence[file] = module.evidence
-            self._bring_back(module)
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
         return self._evidence[file]
-
-    def _bring_back(self, module: Module | Unread) -> None:
-        """Gives libraries back what a file uses that is loaded late."""
-        if self.entered and isinstance(module, Module) and module.evidence.lost:
-            from hookbridge.old_programs.run.given_back import lost_names
-
-            lost_names.bring_back(module.evidence.lost)
 
     def enter(self) -> None:
         """Enters the world, once."""
@@ -121,7 +113,6 @@ class Program:
         Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
         if self.own.is_old_library(file):
-            self._bring_back(read_module(file))
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:

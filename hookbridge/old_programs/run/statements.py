@@ -1,8 +1,8 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today. Methods that built-in types have lost become calls,
-too, which `lost_methods` answers.
+methods get their names of today. Names that other libraries have lost become calls,
+too, which `given_back` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines. So does a call of
@@ -30,7 +30,7 @@ from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
-from hookbridge.old_programs.run.given_back import lost_methods
+from hookbridge.old_programs.run.given_back.asking import asked, comes_first, may_ask
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -51,7 +51,8 @@ def as_run(
     """
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
-    helpers: list[ast.stmt] = []
+    asking = asked(tree)
+    helpers: list[ast.stmt] = [] if asking is None else [asking]
     if targets_tf1 is not None:
         _name_ends_of_models(tree)
         rewriting = _Rewriting(starred.free_names(tree))
@@ -59,10 +60,8 @@ def as_run(
         answers = "for_tf1" if targets_tf1 else "for_tf2"
         if rewriting.has_calls:
             helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
-    asking = lost_methods.Asking()
-    tree = _WithoutOldModes().visit(asking.visit(tree))
-    helpers += [copy.copy(lost_methods.IMPORT)] if asking.found else []
-    index = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    tree = _WithoutOldModes().visit(tree)
+    index = sum(1 for _ in itertools.takewhile(comes_first, tree.body))
     start = ast.Pass(lineno=1, col_offset=0)
     tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
     return ast.fix_missing_locations(tree)
@@ -86,20 +85,14 @@ def is_changed(
     """Whether a module may run otherwise than it is written; see `as_run`."""
     if targets_tf1 is not None or left_out:
         return True
-    return lost_methods.may_be_in(source) or (b"U" in source and b"open" in source)
+    return may_ask(source) or (b"U" in source and b"open" in source)
 
 
 def replaced(tree: ast.Module) -> ast.Module:
-    """A tree whose imports of TensorFlow ask `HELPER`."""
+    """A tree whose imports of TensorFlow and lost names are answered."""
+    asked(tree)
     new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
     return new
-
-
-def _comes_first(statement: ast.stmt) -> bool:
-    """Whether it must stay at the top: a docstring, or an import of `__future__`."""
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 class _WithoutOldModes(ast.NodeTransformer):

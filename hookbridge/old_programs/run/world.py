@@ -99,8 +99,6 @@ def enter(world: World) -> None:
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
         keras_constructors,
-        lost_arguments,
-        lost_names,
         old_meanings,
         validation_data,
     )
@@ -113,8 +111,6 @@ def enter(world: World) -> None:
         logger.setLevel("ERROR")
         tf.compat.v1.disable_v2_behavior()
         logger.setLevel(level)
-    lost_names.bring_back(world.meaning.lost)
-    lost_arguments.bring_back()
     if world.meaning.keras_argument is not None:
         keras_constructors.bring_back()
     old_meanings.bring_back()

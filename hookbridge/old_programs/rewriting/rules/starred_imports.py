@@ -46,7 +46,7 @@ def _is_star(node: ast.ImportFrom) -> bool:
 def _needed(module: str, context: Context) -> Iterator[str]:
     """The names of a starred module that this file or another one imports by it."""
     from_stars = context.module.names.given
-    of_module = [name for name, given in from_stars.items() if given.star == module]
+    of_module = [n for n, from_star in from_stars.items() if from_star.star == module]
     bare = set(_bare(context, of_module))
     taken = {n for n in context.place.taken if starred.gives(module, n)}
     yield from bare | (taken - set(from_stars))

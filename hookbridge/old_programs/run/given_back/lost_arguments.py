@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
+import pkgutil
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from hookbridge.ground.extras import is_installed
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import assign
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
 from hookbridge.old_programs.run.given_back import lost_randomness
 
 _Function: TypeAlias = Callable[..., Any]
+_Any = TypeVar("_Any", bound=Callable[..., Any])
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
 # What makes arrays.
@@ -55,18 +55,46 @@ _NO_NUMBER = (
 _TOO_LARGE = "out of bounds for"
 
 
-@functools.cache
-def bring_back() -> None:
-    """Makes the functions take their old arguments too; the others they take as ever.
+_Maker: TypeAlias = Callable[[_Function], _Function]
 
-    The modules of Python, NumPy and PyYAML stay changed until the process ends.
-    """
-    replaced = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
-    for name, function, taking in replaced:
-        module, _, attribute = name.rpartition(".")
-        methods = {attribute: functools.wraps(function)(taking)}
-        InstanceMethods(importlib.import_module(module), methods).install()
-    lost_randomness.bring_back()
+
+@functools.cache
+def makers() -> dict[str, _Maker]:
+    """Functions, and what makes of each the one that takes its old arguments too."""
+    found: dict[str, _Maker] = {}
+    kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
+        (old_values.STACKING, _of_any),
+        (old_values.WHOLE, _of_floats),
+        ((old_values.READING,), _reading),
+        (_OF_LISTS, _of_unequal_lists),
+        (_MAKING, _of_unequal_rows),
+    )
+    for names, make in kinds:
+        found |= dict.fromkeys(names, make)
+    for name, today in old_values.LOADING.items():
+        found[name] = functools.partial(_loading, today=today)
+    for name, make in lost_randomness.MAKERS.items():
+        found[f"random.{name}"] = make
+    for name, lost in OF_FUNCTIONS.items():
+        renaming = functools.partial(_renaming, lost=lost)
+        found[name] = _both(renaming, found[name]) if name in found else renaming
+    return found
+
+
+def _both(outer: _Maker, inner: _Maker) -> _Maker:
+    return lambda function: outer(inner(function))
+
+
+@functools.cache
+def taking_more(name: str, function: _Function) -> _Function:
+    """The function of that name, which takes its old arguments, too."""
+    return not_converted(functools.wraps(function)(makers()[name](function)))
+
+
+def not_converted(function: _Any) -> _Any:
+    """Tells AutoGraph to call a function as it is; TensorFlow is not imported."""
+    assign(function, autograph_info__={})
+    return function
 
 
 def way_out(error: BaseException) -> str:
@@ -89,43 +117,12 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _find(name: str) -> _Function:
-    module, _, attribute = name.rpartition(".")
-    function: _Function = getattr(importlib.import_module(module), attribute)
-    return function
-
-
-def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
-    for name, lost_names in OF_FUNCTIONS.items():
-        function = _find(name)
-        if not lost_names.keys() <= inspect.signature(function).parameters.keys():
-            yield name, function, _renaming(function, lost_names)
-
-
-def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
-    """Functions that take old values again: their names, as they are, and new."""
-    makers = (
-        (old_values.STACKING, _of_any),
-        (old_values.WHOLE, _of_floats),
-        ((old_values.READING,), _reading),
-        (_OF_LISTS, _of_unequal_lists),
-        (_MAKING, _of_unequal_rows),
-    )
-    for names, make in makers:
-        for name in names:
-            function = _find(name)
-            yield name, function, make(function)
-
-
-def _without_a_loader() -> Iterator[tuple[str, _Function, _Function]]:
-    if is_installed("yaml"):
-        for name, today in old_values.LOADING.items():
-            function = _find(name)
-            yield name, function, _loading(function, _find(today))
-
-
 def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
     """The function, which takes arguments by their old names too."""
+    try:
+        lost = {} if lost.keys() <= signature(function).parameters.keys() else lost
+    except ValueError:  # it does not tell its arguments
+        pass
 
     def taking(*args: Any, **named: Any) -> Any:
         for old in lost.keys() & named.keys():
@@ -184,11 +181,13 @@ def _reading(function: _Function) -> _Function:
     return taking
 
 
-def _loading(function: _Function, today: _Function) -> _Function:
+def _loading(function: _Function, today: str) -> _Function:
     """The function of a stream and a loader, which does without a loader."""
 
     def taking(stream: Any, *loader: Any, **named: Any) -> Any:
-        return function(stream, *loader, **named) if loader or named else today(stream)
+        if loader or named:
+            return function(stream, *loader, **named)
+        return pkgutil.resolve_name(today)(stream)
 
     return taking
 
@@ -231,4 +230,7 @@ def _of_unequal_lists(function: _Function) -> _Function:
 
 
 def _as_array(value: Any) -> Any:
-    return np.array(value) if isinstance(value, list | tuple) else value
+    return _array(value) if isinstance(value, list | tuple) else value
+
+
+_array = _of_unequal_rows(np.array)
