@@ -33,7 +33,7 @@ class OverriddenRates(dict[Any, Any]):
         super().__init__()
         # `{tensor: variable}` of the rates that callbacks have assigned.
         self.assigned: dict[Any, Any] = {}
-        self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
+        self._feeder: weakref.ref[Any] | None = None
         self._copies: dict[Any, tuple[Any, ...]] = {}
 
     def feed_dict(self) -> dict[Any, Any]:
@@ -49,12 +49,13 @@ class OverriddenRates(dict[Any, Any]):
                 feeds[copy] = feeds[copy.name] = fed
         return feeds
 
-    def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run feeds from now on; `stop` is called when a later one does."""
-        stop_last = self._stop_last and self._stop_last()
-        if stop_last is not None:
-            stop_last()
-        self._stop_last = weakref.WeakMethod(stop)
+    def feed_from(self, feeder: object) -> None:
+        """A run feeds from now on, in the place of the one that did so before."""
+        self._feeder = weakref.ref(feeder)
+
+    def is_fed_by(self, feeder: object) -> bool:
+        """Whether a run feeds what callbacks have set."""
+        return self._feeder is not None and self._feeder() is feeder
 
 
 class LiveRate(watched.UseListener):

@@ -15,7 +15,7 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import monitors
+from hookbridge.adapters.session_loop import monitors, rate_checks
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.outside import OutsideVariables
@@ -88,9 +88,10 @@ class TrainingRun(CallbackRun):
             produced=monitors.Produced(
                 self.metrics, bool(self._validation), self._validation.metric_names
             ),
-            rates=[live.rate for live in self.model.live_link.rates.each],
             clone=self.model.live_link.clone,
         )
+        rates = [live.rate for live in self.model.live_link.rates.each]
+        rate_checks.check_settable(guest, rates)
 
     def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
@@ -338,7 +339,7 @@ class TrainingRun(CallbackRun):
     def _end_epoch(self) -> None:
         """Ends the open epoch; what had no effect in it is told or refused."""
         self._epochs.check_values(self.step)
-        self._arguments.check()
+        self._arguments.check_read()
         self._epochs.end()
         self._epochs.warn_of_outside(self.step)
 
