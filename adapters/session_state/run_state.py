@@ -83,7 +83,7 @@ class RunState:
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         loop = best_of(loops, self.run.loop_state().steps_per_epoch, keys)
-        return loop and loop._replace(is_in_step=saved.is_in_step)
+        return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:
