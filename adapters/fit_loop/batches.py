@@ -38,7 +38,9 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
 
 
 def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a step is called with; a Python generator of a batch becomes an iterator.
+    """Return what a step is called with.
+
+    A Python generator of a batch becomes an iterator.
 
     `train_on_batch` of Keras 3 calls the step with such a generator.
     """
@@ -51,7 +53,7 @@ def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
-    """The tensors of a batch, each with the path to it as its name."""
+    """Yield the tensors of a batch, each with the path to it as its name."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(f"{name}/{key}", part)

@@ -53,7 +53,7 @@ class FitGraphPart(GraphPart):
         self.last_values: dict[str, Any] = {}
 
     def build(self, function: RunningStep) -> int:
-        """Makes the graph of a model with this step; returns the global step."""
+        """Make the graph of a model with this step; return the global step."""
         self.global_step = GlobalStep(self._model)
         self._find_rates(function)
         self.live = LiveGraph(
@@ -67,7 +67,7 @@ class FitGraphPart(GraphPart):
         return self.step_number
 
     def renew(self, function: RunningStep) -> None:
-        """Shows hooks what the model has after a callback has changed its step."""
+        """Show hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
         shown, self.shown_rate = self._rate, None
         schedule = optimizers.scheduled_rate(self.optimizer)
@@ -77,7 +77,7 @@ class FitGraphPart(GraphPart):
         self.live.renew(function.names, now, shown, self._other_rates)
 
     def show_rate(self) -> None:
-        """Computes a schedule's rate for ops that were made for a constant one."""
+        """Compute a schedule's rate for ops that were made for a constant one."""
         if self.shown_rate is not None:
             self.shown_rate.assign(self._next_rate())
 
@@ -94,7 +94,10 @@ class FitGraphPart(GraphPart):
     def make_session(
         self, run_step: StepRunner, functions: RecentlyUsed
     ) -> LiveSession:
-        """A session on the graph; `functions` keeps what it traces over the run."""
+        """Return a session on the graph.
+
+        `functions` keeps what it traces over the run.
+        """
         return LiveSession(
             self.live,
             self.global_step,
@@ -105,7 +108,7 @@ class FitGraphPart(GraphPart):
         )
 
     def _next_rate(self) -> Any:
-        """The rate of the next step, as a session computes it."""
+        """Return the rate of the next step, as a session computes it."""
         return optimizers.rate_of_next_step(self.optimizer)
 
     @property
@@ -157,7 +160,7 @@ class FitGraphPart(GraphPart):
         return StepFeeds(rate, tuple(other_rates), tensors)
 
     def check_rate(self, fed: StepFeeds) -> None:
-        """Refuses, after a step that ran eagerly, a fed rate that it has not read."""
+        """Refuse, after a step that ran eagerly, a fed rate that it has not read."""
         read = self._names.rates_read
         if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
             raise errors.LiveSessionError(
@@ -172,6 +175,6 @@ class FitGraphPart(GraphPart):
             self.global_step.remember()
 
     def recall(self) -> None:
-        """Takes the steps that loops inside this one have made since `remember`."""
+        """Take the steps that loops inside this one have made since `remember`."""
         if self.is_built:
             self.global_step.recall()

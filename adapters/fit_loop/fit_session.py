@@ -76,7 +76,7 @@ class FitSessionPart(SessionPart):
 
 
 def _check_ready(session: LiveSession, ready_op: tf.Tensor | None) -> None:
-    """Raises as `SessionManager` does if a ready op names what has no value."""
+    """Raise as `SessionManager` does if a ready op names what has no value."""
     if ready_op is None:
         return
     value = session.run(ready_op)

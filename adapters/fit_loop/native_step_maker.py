@@ -27,7 +27,7 @@ from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
-    """The host of a run in Keras's loops, or where `installation` puts the run."""
+    """Return the host of a run in Keras's loops, or of `installation`."""
     graph = FitGraphPart(run.model)
     maker = NativeStepMaker(run, graph, installation or ModelInstallation(run.model))
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
@@ -37,19 +37,19 @@ class Alone:
     """What a process does in its steps if no other process waits for them."""
 
     def hook_of(self, guest: Guest) -> Any:
-        """The hook that this process calls for a guest."""
+        """Return the hook that this process calls for a guest."""
         return guest.item
 
     def last_hooks(self) -> list[Hook]:
-        """What is called after the hooks of the user."""
+        """Return what is called after the hooks of the user."""
         return []
 
     def guarded(self, run_step: StepRunner) -> StepRunner:
-        """What a session calls to make a step."""
+        """Return what a session calls to make a step."""
         return run_step
 
     def goes_on(self) -> bool:
-        """Whether the loop goes on, without hooks, after an error that stops it."""
+        """Return whether the loop goes on, without hooks, after an error."""
         return False
 
 
@@ -107,7 +107,7 @@ class NativeStepMaker(StepMaker):
 
     @property
     def is_without_hooks(self) -> bool:
-        """Whether the loop goes on without hooks, after an error of one of them."""
+        """Return whether the loop goes on without hooks, after an error of a hook."""
         return self._is_without_hooks
 
     def hook_of(self, guest: Guest) -> Any:
@@ -117,7 +117,7 @@ class NativeStepMaker(StepMaker):
         return [*super().monitored_hooks(hooks), *self._company.last_hooks()]
 
     def _function_of(self, source: StepSource) -> StepFunction:
-        """The function for the run's step: an earlier run's if the model has it."""
+        """Return the function of the run's step: an earlier run's if there is one."""
         earlier = source.models_own_function
         if isinstance(earlier, ModelsOwnFunction):
             return earlier.step_function
@@ -146,7 +146,7 @@ class NativeStepMaker(StepMaker):
         return self._graph.build(self.function)
 
     def _renew(self) -> None:
-        """Shows hooks the step and the optimizer that a callback has changed."""
+        """Show hooks the step and the optimizer that a callback has changed."""
         self.function.forget_variants()
         self._discover()
         self._graph.renew(self.function)
@@ -154,14 +154,14 @@ class NativeStepMaker(StepMaker):
             self._session.renew(self.function.functions)
 
     def _discover(self) -> None:
-        """Traces the step that is there now."""
+        """Trace the step that is there now."""
         function = self._opened = self.function
         function.discover(*self._args)
         several = steps_per_execution(self._run.model) > 1
         self._counts = several and self._installation.mode is TRAIN
 
     def make_session(self) -> LiveSession:
-        """A session on the run's graph, whose steps are those of this part."""
+        """Return a session on the run's graph, whose steps are those of this part."""
         functions = self.function.functions
         run_step = self._company.guarded(self.run_step)
         session = self._session = self._graph.make_session(run_step, functions)
@@ -173,12 +173,12 @@ class NativeStepMaker(StepMaker):
         return self.take_outputs()
 
     def take_outputs(self) -> Any:
-        """What the native loop gets from the step that was made last, once."""
+        """Return what the native loop gets from the step that was made last, once."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        """Makes the prepared step with a program around it, for the session."""
+        """Make the prepared step with a program around it, for the session."""
         graph, step = self._graph, self.function
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
@@ -207,7 +207,7 @@ class NativeStepMaker(StepMaker):
         return fetched
 
     def make_without_hooks(self, args: Arguments | None = None) -> Any:
-        """Makes a step, the prepared one by default, that no hook hears of."""
+        """Make a step, the prepared one by default, that no hook hears of."""
         args = self._args if args is None else args
         return self.function.models_own_function(*args)
 

@@ -20,7 +20,10 @@ from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 
 
 def graph_host(run: HookedRun) -> LoopHost:
-    """The host of a run in Keras's loops of a v1 graph; hooks get Keras's session."""
+    """Return the host of a run in Keras's loops of a v1 graph.
+
+    Hooks get Keras's session.
+    """
     graph = KerasGraphPart(run)
     session = KerasSessionPart(run, graph)
     return LoopHost(graph, session, FunctionStepMaker(run, graph, session))
@@ -53,7 +56,7 @@ class FunctionStepMaker(StepMaker):
             self._function.install()
 
     def _session_of(self, function: Any, session: Session) -> KerasSession:
-        """The session that makes the callable of Keras's function."""
+        """Return the session that makes the callable of Keras's function."""
 
         def make_step(options: Any) -> AnyFunction:
             rate = learning_rate(self._model)
@@ -70,7 +73,7 @@ class FunctionStepMaker(StepMaker):
         return self._session.handle_of(session, make_step)
 
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
-        """What a session loop would fetch."""
+        """Return what a session loop would fetch."""
         is_predict = self._run.mode == "predict"
         model = self._model
         names = model.output_names if is_predict else model.metrics_names
@@ -124,7 +127,7 @@ class FunctionStepMaker(StepMaker):
 
 
 def _end_with_this_batch() -> None:
-    """Lets the running loop average over the batches that have run."""
+    """Let the running loop average over the batches that have run."""
     # Keras would divide the loss by the number of samples or steps that it expected,
     # and return an array with room for all predictions.
     names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")

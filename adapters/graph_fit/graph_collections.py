@@ -40,13 +40,13 @@ class GraphCollections:
         self._before = {key: graph.get_collection(key) for key in _OWN}
 
     def enter(self, step: tf.Variable) -> None:
-        """Makes `step` the global step."""
+        """Make `step` the global step."""
         for key in _OWN:
             self._graph.clear_collection(key)
         self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
 
     def add_saver(self, step: tf.Variable) -> None:
-        """Adds a saver of all variables, including those of hooks."""
+        """Add a saver of all variables, including those of hooks."""
         saved = [
             *v1.global_variables(),
             *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
@@ -61,7 +61,7 @@ class GraphCollections:
         self._graph.add_to_collection(v1.GraphKeys.SAVERS, entry[1])
 
     def leave(self) -> None:
-        """Puts the collections back as they were before the run."""
+        """Put the collections back as they were before the run."""
         self._mine = {key: self._graph.get_collection(key) for key in _OWN}
         self._set(self._before)
 
@@ -76,7 +76,7 @@ class GraphCollections:
 
 
 def _saved_step(step: tf.Variable) -> Any:
-    """Saves the step under the name by which a session loop restores it."""
+    """Save the step under the name by which a session loop restores it."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
@@ -93,7 +93,7 @@ def _saved_step(step: tf.Variable) -> Any:
 
 
 def step_of(model: KerasModel, session: Session) -> Any:
-    """The variable that counts the steps of a model: its optimizer's."""
+    """Return the variable that counts the steps of a model: its optimizer's."""
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.
     step = made_counter_of(optimizer_of(model))

@@ -33,7 +33,7 @@ class HookVariables:
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """A context for `begin` of all hooks."""
+        """Return a context for `begin` of all hooks."""
         before = self._collections()
         scope = v1.get_variable_scope()
         with v1.variable_scope(
@@ -51,7 +51,7 @@ class HookVariables:
     def _get(
         self, getter: AnyFunction, name: str, *args: object, **kwargs: object
     ) -> Any:
-        """A getter of variables that finds those of earlier runs again."""
+        """Return a getter of variables that finds those of earlier runs again."""
         earlier = _EARLIER.get_or_put(self._graph, dict)
         if name in earlier:
             variable, keys = earlier.pop(name)
@@ -67,7 +67,7 @@ class HookVariables:
         return variable
 
     def initialise(self, session: Session) -> None:
-        """Initialises what has no value, and variables of earlier runs once more."""
+        """Initialise what has no value, and variables of earlier runs once more."""
         graph = self._graph
         variables = [  # Keras initialises its own
             v
@@ -86,7 +86,7 @@ class HookVariables:
         session.run(graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS))
 
     def leave(self) -> None:
-        """Removes from the graph's collections what hooks have added."""
+        """Remove from the graph's collections what hooks have added."""
         earlier = _EARLIER.get_or_put(self._graph, dict)
         for name, variable in self._made.items():
             of_keys = self._added.items()

@@ -44,7 +44,7 @@ class KerasGraphPart(GraphPart):
     def build(
         self, session: Session, mode: str | None, fetches: Mapping[str, Any]
     ) -> int:
-        """Adds what hooks look for; returns the global step."""
+        """Add what hooks look for; return the global step."""
         graph, model = session.graph, self._model
         self._graph = graph
         with graph.as_default():

@@ -62,7 +62,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         return self.native.run(fetches, feeds, options, run_metadata)
 
     def close(self) -> None:
-        """Does nothing: the model lives in the session."""
+        """Do nothing: the model lives in the session."""
 
     def __eq__(self, other: object) -> bool:
         # Keras compares sessions: for an unequal one it would make a new callable.
@@ -72,7 +72,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         return hash(self.native)
 
     def __del__(self) -> None:
-        """Leaves the session to Keras."""
+        """Leave the session to Keras."""
 
 
 class KerasSessionPart(SessionPart):
@@ -89,7 +89,10 @@ class KerasSessionPart(SessionPart):
     def handle_of(
         self, native: Session, make_step: Callable[[Any], Any]
     ) -> KerasSession:
-        """The handle of Keras's session; a new one if Keras has a new session."""
+        """Return the handle of Keras's session.
+
+        A new one if Keras has a new session.
+        """
         if native is not self._native:
             self._native, self.current = native, KerasSession(native, make_step)
         self.current.make_step = make_step
@@ -108,7 +111,7 @@ class KerasSessionPart(SessionPart):
 
 
 def _run_scaffold(session: Session, scaffold: tf.compat.v1.train.Scaffold) -> None:
-    """Finalizes the scaffold of hooks and runs the user's own ops in it."""
+    """Finalize the scaffold of hooks and run the user's own ops in it."""
     # The ops that `finalize` makes initialise everything: they would reset the model.
     user_ops = (scaffold.init_op, scaffold.local_init_op)
     scaffold.finalize()

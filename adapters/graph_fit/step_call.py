@@ -45,7 +45,7 @@ class StepCall:
         self.data_ended: bool = False
 
     def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
-        """The feeds of the loop, as a session loop would give them."""
+        """Return the feeds of the loop, as a session loop would give them."""
         self.last_feeds = dict(zip(self.placeholders, values, strict=True))
         return self.last_feeds
 
@@ -77,7 +77,10 @@ class StepCall:
         return {"caller": self._outputs, **plan.build_results(values, fed)}
 
     def take_outputs(self) -> Any:
-        """What Keras expects of the last execution; None if none, or taken already."""
+        """Return what Keras expects of the last execution.
+
+        None if none, or taken already.
+        """
         outputs, self._outputs = self._outputs, None
         return outputs
 
@@ -94,7 +97,7 @@ class StepCall:
         return feeds
 
     def _same(self, tensor: tf.Tensor) -> list[Any]:
-        """The tensors to feed for `tensor`: for the learning rate, all reads of it."""
+        """Return the tensors to feed for `tensor`: of the rate, all reads of it."""
         rate = self._rate
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
         if tensor.name == name:
@@ -163,7 +166,7 @@ class _Plan:
         fed: Mapping[str, Any],
         sources: Mapping[str, str],
     ) -> int | str | None:
-        """Adds a fetch to the callable; returns where its value is found."""
+        """Add a fetch to the callable; return where its value is found."""
         if fetch.graph is not graph:
             raise ValueError(f"{fetch} is not an element of this graph.")
         if isinstance(fetch, tf.Operation):
@@ -182,14 +185,14 @@ class _Plan:
     def call(
         self, fed: dict[str, Any], metadata: tf.compat.v1.RunMetadata | None
     ) -> list[Any]:
-        """Runs the step; adds to `fed` what is read before it."""
+        """Run the step; adds to `fed` what is read before it."""
         for tensor in self._read_first:
             fed[tensor.name] = self._session.run(tensor)
         values = [fed[name] for name in self._feeds]
         return self._call(*values, run_metadata=metadata)  # type: ignore[no-any-return]
 
     def build_results(self, values: Sequence[Any], fed: Mapping[str, Any]) -> Any:
-        """The results of all hooks, each in the structure of its fetches."""
+        """Return the results of all hooks, each in the structure of its fetches."""
         if not self._wanted:
             return {}
         flat = [

@@ -140,5 +140,8 @@ _OTHER = StockCallback()
 
 
 def row(keras_class: str) -> StockCallback:
-    """The row of a class of Keras, by its name; an empty row for anything else."""
+    """Return the row of a class of Keras, by its name.
+
+    An empty row for anything else.
+    """
     return ROWS.get(keras_class, _OTHER)

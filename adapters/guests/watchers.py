@@ -24,7 +24,7 @@ def unwatch(guest: object) -> None:
 
 
 def tell_wrapped(item: object) -> None:
-    """Reports the wrapper that a converter has made, if it has made one."""
+    """Report the wrapper that a converter has made, if it has made one."""
     if isinstance(item, Wrapper):
         watcher = _WATCHER.get(item.guest)
         if watcher is not None:
@@ -32,7 +32,7 @@ def tell_wrapped(item: object) -> None:
 
 
 def tell_joined(guest: object, run: Any) -> None:
-    """Reports the run that a guest takes part in."""
+    """Report the run that a guest takes part in."""
     watcher = _WATCHER.get(guest)
     if watcher is not None:
         watcher.joined(run)

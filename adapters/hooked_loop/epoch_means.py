@@ -21,7 +21,7 @@ class Means(NamedTuple):
     metrics: Mapping[str, Any] = {}
 
     def without(self, names: Any) -> Means:
-        """Those of other names."""
+        """Return those of other names."""
         return Means(
             {k: v for k, v in self.sums.items() if k not in names},
             {k: v for k, v in self.metrics.items() if _name_in(k) not in names},
@@ -32,10 +32,10 @@ class EpochMeans(Protocol):
     """Who keeps the means of a loop's epoch."""
 
     def means(self) -> Means:
-        """The means of the epoch so far."""
+        """Return the means of the epoch so far."""
 
     def go_on(self, means: Means) -> Means:
-        """Goes on from the means of an earlier run; returns those that it lacks yet."""
+        """Go on from the means of an earlier run; return those that it lacks yet."""
 
 
 class MetricMeans:
@@ -45,7 +45,10 @@ class MetricMeans:
         self._model = model
 
     def _metrics(self) -> dict[str, Any]:
-        """The metrics that exist, by name; Keras 2 makes some in the first step."""
+        """Return the metrics that exist, by name.
+
+        Keras 2 makes some in the first step.
+        """
         metrics: dict[str, Any] = {}
         for metric in self._model.metrics:
             for part in getattr(metric, "metrics", None) or [metric]:
@@ -66,7 +69,7 @@ class MetricMeans:
 
 
 def of_metrics(metrics: Mapping[str, Any]) -> Means:
-    """What metrics of Keras hold."""
+    """Return what metrics of Keras hold."""
     sums: dict[str, tuple[float, float]] = {}
     whole: dict[str, Any] = {}
     with compat.private("eager_mode")():  # a live graph may be the default one
@@ -80,7 +83,7 @@ def of_metrics(metrics: Mapping[str, Any]) -> Means:
 
 
 def put(metrics: Mapping[str, Any], means: Means) -> Means:
-    """Sets metrics of Keras to what an earlier run had; returns what is left."""
+    """Set metrics of Keras to what an earlier run had; return what is left."""
     with compat.private("eager_mode")():
         for name, metric in metrics.items():
             values: list[Any] = [
@@ -94,7 +97,7 @@ def put(metrics: Mapping[str, Any], means: Means) -> Means:
 
 
 def _is_mean(metric: Any) -> bool:
-    """Whether a metric of any Keras reports the mean of what it was given."""
+    """Return whether a metric of any Keras reports the mean of what it was given."""
     kinds = (kind for kind in type(metric).__mro__ if kind.__name__ == "Mean")
     mean: Any = next(kinds, None)
     # The root of a mean has a `result` of its own.

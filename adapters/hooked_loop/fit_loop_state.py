@@ -28,7 +28,7 @@ class FitLoopState(NamedTuple):
 
 
 def parse(loop: Any, step: int) -> FitLoopState:
-    """Reads what a loop has saved; raises anything if it is damaged."""
+    """Read what a loop has saved; raise anything if it is damaged."""
     rates = (loop.get("learning_rates") or {}).values()
     floats = tuple(float(rate) for rate in rates)
     sums = {
@@ -40,7 +40,7 @@ def parse(loop: Any, step: int) -> FitLoopState:
 
 
 def open_epoch(loops: Sequence[FitLoopState]) -> FitLoopState | None:
-    """What has the epoch that an earlier run has begun and not ended, or None."""
+    """Return the state with the epoch that an earlier run has not ended, or None."""
     begun = [loop for loop in loops if loop.epoch is not None]
     first = begun[0] if begun else None
     if first is None or first.epoch is None or not first.epoch.is_open:
@@ -64,7 +64,7 @@ class FitRate:
         return learning_rate_variable(optimizer_of(self._model))
 
     def begin(self, loops: Sequence[FitLoopState]) -> None:
-        """Goes on with the rate that a callback set, in whichever loop."""
+        """Go on with the rate that a callback set, in whichever loop."""
         if self._variable is not None:
             rates = {rate for loop in loops for rate in loop.rates}
             self._unset = None if rates else self._present()
@@ -72,7 +72,10 @@ class FitRate:
                 assign_all(self._model, [(self._variable, *rates)])
 
     def document(self) -> dict[str, Any]:
-        """What is saved of it; nothing while it is as it was in the beginning."""
+        """Return what is saved of it.
+
+        Nothing while it is as it was in the beginning.
+        """
         if self._variable is None:
             return {}
         rate = self._present()

@@ -52,7 +52,7 @@ def _is_of_each_list(callback: Any) -> bool:
 
 
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
-    """Those of a list that have a state: all but what Keras and hookbridge add.
+    """Return those of a list that have a state: all but what Keras and hookbridge add.
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
@@ -117,7 +117,7 @@ class FitStates(
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
-        """Some callbacks have had `on_train_begin`, others have not."""
+        """Note that some callbacks have had `on_train_begin`, and others have not."""
         everyone = add_last(self)
         if everyone is None:
             return  # somebody calls the hook's callback alone
@@ -144,7 +144,7 @@ class FitStates(
         run.wait_for(self)
 
     def on_test_begin(self) -> None:
-        """An evaluation begins."""
+        """Note that an evaluation begins."""
         add_last(self)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
@@ -187,7 +187,7 @@ class FitStates(
         self._go_on_with_means()
 
     def _go_on_with_means(self) -> None:
-        """The means of the epoch go on from those that an earlier run had."""
+        """Go on with the means of the epoch that an earlier run had."""
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
@@ -222,7 +222,7 @@ class FitStates(
         run.note_ended(self)
 
     def all_have_evaluated(self) -> None:
-        """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
+        """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return
         if steps_counted(self._model) == self._saves.step:
@@ -241,11 +241,11 @@ class FitStates(
 
     @property
     def has_saved(self) -> bool:
-        """Whether the last step has a checkpoint."""
+        """Return whether the last step has a checkpoint."""
         return self._run is not None and self._saves.has_checkpoint
 
     def leave(self) -> None:
-        """Takes this listener off the hook."""
+        """Take this listener off the hook."""
         listeners = [item for item in self._hook._listeners if item is not self]
         assign(self._hook, _listeners=listeners)
 
@@ -298,22 +298,22 @@ class FitStates(
 
     @property
     def _calls_hook(self) -> bool:
-        """Whether this process calls the hook, and so writes its checkpoints."""
+        """Return whether this process calls the hook, and so writes its checkpoints."""
         return any(hook is self._hook for hook in self._run.hooks)
 
     @property
     def _is_over(self) -> bool:
-        """Whether a `fit` has ended, and what runs is an evaluation after it."""
+        """Return whether a `fit` has ended, and what runs is an evaluation after it."""
         return self._rescue is not None and not self._rescue.alive
 
     def _loop_document(self, step: int) -> dict[str, Any]:
-        """What the loop saves at a global step."""
+        """Return what the loop saves at a global step."""
         rate = {} if self._rate is None else self._rate.document()
         means = Means() if self._means is None else self._means.means()
         return self._epoch.document(step, means) | rate
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
-        """Settles state and checkpoint if what comes is none of a longer run."""
+        """Settle state and checkpoint if what comes is none of a longer run."""
         run = self._run
         if self._saves.is_frozen or run is None or not run.has_begun or run.is_over:
             return
@@ -329,7 +329,7 @@ class FitStates(
             self._saves.freeze()
 
     def _save_now(self) -> None:
-        """Saves what the hook would save in its `end`."""
+        """Save what the hook would save in its `end`."""
         hook, host = self._hook, self._run.host
         if not self._calls_hook:
             return

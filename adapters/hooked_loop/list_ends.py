@@ -104,7 +104,7 @@ def _put_first(everyone: Any, callback: Any) -> None:
 
 
 def add_first(observer: ListObserver) -> Any:
-    """Puts a first callback into the `CallbackList` that sets its model; returns it.
+    """Put a first callback into the `CallbackList` that sets its model; return it.
 
     None if somebody calls a callback alone.
     """
@@ -117,7 +117,7 @@ def add_first(observer: ListObserver) -> Any:
 
 
 def add_last(observer: ListObserver) -> Any:
-    """Puts a last callback into the `CallbackList` that begins now; returns the list.
+    """Put a last callback into the `CallbackList` that begins now; return the list.
 
     None if somebody calls a callback alone.
     """

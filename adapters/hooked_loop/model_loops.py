@@ -25,7 +25,7 @@ class LoopRun(Protocol):
     host: LoopHost
 
     def leave(self) -> None:
-        """The run is over."""
+        """Note that the run is over."""
 
 
 # The innermost of the nested runs that have the loops, pending or going on.
@@ -35,12 +35,12 @@ _SUSPENDED = Fact[list[Any]]("model", "runs that wait")
 
 
 def innermost(model: KerasModel) -> Any:
-    """The run that has the model's loops, or None."""
+    """Return the run that has the model's loops, or None."""
     return _INNERMOST.get(model)
 
 
 def suspended() -> tuple[Any, ...]:
-    """The runs that wait for a loop inside them, of whatever models."""
+    """Return the runs that wait for a loop inside them, of whatever models."""
     return tuple(run for runs in _SUSPENDED.values() for run in runs)
 
 
@@ -72,19 +72,19 @@ class ModelLoops:
         self._starters.install()
 
     def note_begin(self) -> None:
-        """The native loop of the run begins."""
+        """Note that the native loop of the run begins."""
         self._thread = threading.get_ident()
         self._is_in_loop = is_running(self._model, self._thread)
 
     def is_elsewhere(self) -> bool:
-        """Whether the native loop of the run goes on in another thread."""
+        """Return whether the native loop of the run goes on in another thread."""
         is_here = threading.get_ident() == self._thread
         return (
             self._is_in_loop and not is_here and is_running(self._model, self._thread)
         )
 
     def give_back(self) -> None:
-        """The run is over: the model has its own methods again."""
+        """Give the model its own methods again: the run is over."""
         self._starters.remove()
         self._run.host.leave()
         if _INNERMOST.get(self._model) is self._run:
@@ -92,7 +92,7 @@ class ModelLoops:
 
     @contextlib.contextmanager
     def making_step(self) -> Iterator[None]:
-        """A context in which the model's own loops are the step, not loops inside."""
+        """Let the model's own loops be the step, not loops inside, in a context."""
         self._is_making_step, before = True, self._is_making_step
         try:
             yield
@@ -100,7 +100,7 @@ class ModelLoops:
             self._is_making_step = before
 
     def _starter(self, name: str) -> AnyFunction:
-        """A replacement for a model method that starts a loop or a step."""
+        """Return a replacement for a model method that starts a loop or a step."""
         run, model, original = self._run, self._model, getattr(self._model, name)
 
         def start(*args: object, **kwargs: object) -> Any:
@@ -125,7 +125,7 @@ class ModelLoops:
         return start
 
     def _check_beside(self, name: str) -> None:
-        """Refuses a loop of another thread that would make the steps of the run."""
+        """Refuse a loop of another thread that would make the steps of the run."""
         if STARTERS[name] != self._run.mode:
             return
         raise errors.RefusedError(
@@ -139,7 +139,7 @@ class ModelLoops:
 
     @contextlib.contextmanager
     def _left_to_another(self) -> Iterator[None]:
-        """Leaves the model to a loop inside of the run, which may have hooks too."""
+        """Leave the model to a loop inside of the run, which may have hooks too."""
         run, model = self._run, self._model
         run.host.suspend()
         self._starters.remove()

@@ -28,7 +28,7 @@ class ModelValues:
 
 
 def _are_equal(value: Any, other_value: Any) -> bool:
-    """Whether two values are the same, NaN at the same places included."""
+    """Return whether two values are the same, NaN at the same places included."""
     a, b = np.asarray(value), np.asarray(other_value)
     if np.array_equal(a, b):
         return True
@@ -36,7 +36,7 @@ def _are_equal(value: Any, other_value: Any) -> bool:
 
 
 def snapshot(model: KerasModel) -> Callable[[], None]:
-    """Returns a function that sets the model's variables back to what they are now.
+    """Return a function that sets the model's variables back to what they are now.
 
     Those of its optimizers belong to them. Metrics are left as they are: Keras begins
     them anew with each epoch.

@@ -42,7 +42,7 @@ MODES = (TRAIN, TEST, PREDICT)
 
 
 def is_running(model: KerasModel, thread: int) -> bool:
-    """Whether a thread, by its identifier, runs inside a loop of `model`."""
+    """Return whether a thread, by its identifier, runs inside a loop of `model`."""
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.
     frame = sys._current_frames().get(thread)

@@ -31,7 +31,7 @@ _OF_SAVERS = frozenset(
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """The live optimizer of a graph, named and, for TensorBoard, typed as its own."""
+    """Return the live optimizer of a graph, with its own optimizer's name."""
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)
@@ -91,7 +91,7 @@ class LiveOptimizer:
         return self.__dict__.get("_poses_as") or type(self)
 
     def _rate(self) -> LiveRate:
-        """The one learning rate of the graph."""
+        """Return the one learning rate of the graph."""
         rates = self.live_rates.each
         if len(rates) == 1:
             return rates[0]
@@ -114,7 +114,7 @@ class LiveOptimizer:
         )
 
     def _common_rate(self) -> Any:
-        """A variable with the value that all learning rates have, or NaN."""
+        """Return a variable with the value that all learning rates have, or NaN."""
         values = {float(live.read()) for live in self.live_rates.each}
         value = values.pop() if len(values) == 1 else np.nan
         if self._common is None:
@@ -162,17 +162,17 @@ class LiveOptimizer:
         return self._step_variable
 
     def live_variables(self) -> list[Any]:
-        """The eager variables of step and rates; None for one not handed out."""
+        """Return the eager variables of step and rates; None for one not handed out."""
         return [self._step_variable, *(live.mirror for live in self.live_rates.each)]
 
     def sync_iterations(self) -> None:
-        """Brings `iterations` up to date if it was handed out."""
+        """Bring `iterations` up to date if it was handed out."""
         if self._step_variable is not None:
             with compat.private("eager_mode")():
                 self._set_step(self._step())
 
     def build(self, variables: Any) -> None:
-        """Does nothing: a graph's optimizer has its variables already."""
+        """Do nothing: a graph's optimizer has its variables already."""
 
     def get_config(self) -> dict[str, Any]:
         """Name, learning rate and hyperparameters of the graph's optimizer."""
@@ -216,7 +216,7 @@ class LiveOptimizer:
 
 
 def _shortest(value: object) -> float:
-    """The shortest number: 0.01 for the float32 that is 0.009999999776482582."""
+    """Return the shortest number: 0.01 for the float32 that is 0.009999999776482582."""
     return float(str(np.asarray(value)[()]))
 
 
@@ -227,7 +227,7 @@ def _named(base: Any, name: str) -> Any:
 
 @functools.cache
 def _posed(name: str, flavours: frozenset[str]) -> type | None:
-    """A class of that name that derives from the optimizers of these Keras versions."""
+    """Return a class of that name below the optimizers of these Keras versions."""
     bases = tuple(
         keras.optimizers.Optimizer
         for keras in compat.keras_flavours()
@@ -238,7 +238,7 @@ def _posed(name: str, flavours: frozenset[str]) -> type | None:
 
 @functools.cache
 def _schedule_class() -> Any:
-    """A schedule of Keras 2 that tells the learning rate of the next step."""
+    """Return a schedule of Keras 2 that tells the learning rate of the next step."""
     keras = next(k for k in compat.keras_flavours() if not compat.is_keras3(k))
 
     class LiveSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
@@ -252,7 +252,7 @@ def _schedule_class() -> Any:
 
 
 def _way_out(name: str) -> str:
-    """What to do instead of assigning a hyperparameter that no variable holds."""
+    """Say what to do instead of assigning a hyperparameter without a variable."""
     if name == "iterations":
         return (
             "Assign the global step in the session "

@@ -37,7 +37,7 @@ class OverriddenRates(dict[Any, Any]):
         self._copies: dict[Any, tuple[Any, ...]] = {}
 
     def feed_dict(self) -> dict[Any, Any]:
-        """The feeds of a step."""
+        """Return the feeds of a step."""
         # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
         # feeds the same rate, by whatever key, and says so as for any two hooks.
         feeds: dict[Any, Any] = {}
@@ -50,7 +50,7 @@ class OverriddenRates(dict[Any, Any]):
         return feeds
 
     def feed_from(self, feeder: object) -> None:
-        """A run feeds from now on, in the place of the one that did so before."""
+        """Let a run feed from now on, in the place of the one that did so before."""
         self._feeder = weakref.ref(feeder)
 
     def is_fed_by(self, feeder: object) -> bool:
@@ -96,7 +96,7 @@ class LiveRate(watched.UseListener):
         self._assigned: tuple[int, Any] | None = None
 
     def read(self) -> Any:
-        """The present value as a numpy scalar, as the callbacks' Keras tells it."""
+        """Return the present value as a numpy scalar, as the callbacks' Keras does."""
         if self._step_of_schedule is None or self._session() is None:
             return self.of_next_step()
         step = self._step_of_schedule()
@@ -105,7 +105,7 @@ class LiveRate(watched.UseListener):
         return self._computed(dict.fromkeys(self.rate.steps, max(step - 1, 0)))
 
     def of_next_step(self) -> Any:
-        """The value that the next step will use, as a numpy scalar."""
+        """Return the value that the next step will use, as a numpy scalar."""
         rate, session = self.rate, self._session()
         if rate.tensor in self.feeds:
             return np.asarray(self.feeds[rate.tensor])
@@ -118,7 +118,7 @@ class LiveRate(watched.UseListener):
         return self._computed({})
 
     def _computed(self, feeds: dict[Any, Any]) -> Any:
-        """The value of a rate that the graph computes, from a run outside a step."""
+        """Return the value of a computed rate, from a run outside a step."""
         rate = self.rate
         try:
             return np.asarray(self._session().run(rate.tensor, feeds))
@@ -152,7 +152,7 @@ class LiveRate(watched.UseListener):
         return self.mirror
 
     def about_to_use(self) -> None:
-        """The mirror's value is about to be read or assigned."""
+        """Note that the mirror's value is about to be read or assigned."""
         if self._is_stale:
             self._pull()
         self._touched.add(self)
@@ -181,7 +181,7 @@ class LiveRate(watched.UseListener):
         self._is_stale = False
 
     def push(self) -> None:
-        """Makes the session use the value if a callback has assigned another one."""
+        """Make the session use the value if a callback has assigned another one."""
         if self._waiting is not None and self._session() is not None:
             value, self._waiting = self._waiting, None
             self.set(value)
@@ -198,7 +198,7 @@ class LiveRate(watched.UseListener):
             self.set(value)
 
     def set(self, value: object) -> None:
-        """Sets the learning rate from the next step on.
+        """Set the learning rate from the next step on.
 
         Without a session yet, the value of a variable waits for a `push` with one. A
         schedule raises `TypeError`, as in Keras.
@@ -251,7 +251,7 @@ class LiveRate(watched.UseListener):
         self._undo = None
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
+        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

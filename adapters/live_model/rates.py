@@ -34,13 +34,16 @@ class LiveRates:
         self._events = 0  # open events: a validation's may be nested in another
 
     def only(self, index: int) -> LiveRates:
-        """An object with one of the rates; events of this object reach the rate too."""
+        """Return an object with one of the rates.
+
+        Events of this object reach the rate too.
+        """
         view = LiveRates([], self._session)
         view.each = [self.each[index]]
         return view
 
     def read(self, number: LearningRate) -> Any:
-        """The present value of a hyperparameter of an optimizer."""
+        """Return the present value of a hyperparameter of an optimizer."""
         return LiveRate(number, self._session, set()).read()
 
     def _share(self) -> None:
@@ -48,7 +51,7 @@ class LiveRates:
             rate.feeds = self.feeds
 
     def join(self, session: Session) -> OverriddenRates:
-        """Shares the overridden rates with all callbacks of a session."""
+        """Share the overridden rates with all callbacks of a session."""
         before = self.feeds
         self.feeds = _OVERRIDDEN.get_or_put(session, OverriddenRates)
         for tensor, value in before.items():
@@ -58,7 +61,7 @@ class LiveRates:
         return self.feeds
 
     def note_fed(self, value: object) -> None:
-        """Notes what the loop itself fed for the one rate in the last step, or None."""
+        """Note what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 
     def begin_event(self) -> None:
@@ -70,13 +73,13 @@ class LiveRates:
             rate.begin_event()
 
     def push(self) -> None:
-        """Makes the session use the values that callbacks have assigned."""
+        """Make the session use the values that callbacks have assigned."""
         for rate in self.each:
             rate.push()
         self.touched.clear()
 
     def end_event(self) -> None:
-        """An event is over."""
+        """Note that an event is over."""
         self._events -= 1
         if not self._events:
             self.touched.clear()  # an event that failed did not push
@@ -89,12 +92,12 @@ class LiveRates:
             rate.begin_epoch()
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
+        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
         for rate in self.each:
             rate.undo_epoch()
 
     def state(self) -> dict[str, float]:
-        """The rates that callbacks have set and that no checkpoint holds."""
+        """Return the rates that callbacks have set and that no checkpoint holds."""
         unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
         now = dict(
             zip(unsaved, session_variables.read(self._session(), unsaved), strict=True)
@@ -102,7 +105,7 @@ class LiveRates:
         return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Sets again the rates of a `state`; a single one by whatever name."""
+        """Set again the rates of a `state`; a single one by whatever name."""
         names = {live.rate.tensor.name for live in self.each}
         if len(names) == len(state) == 1 and not names & state.keys():
             # `fit`, or an earlier version of the program, had another name for it.

@@ -27,7 +27,7 @@ _LAST = Fact[_Last]("model", "count after its last run")
 
 
 def note(model: KerasModel, value: int | None) -> None:
-    """The next run of `model` begins at this step; None: where the optimizer is."""
+    """Note where the next run of `model` begins; None: where the optimizer is."""
     _LAST.pop(model)
     if value is not None:
         optimizer = _optimizer_reference(model)
@@ -69,24 +69,24 @@ class GlobalStep:
         self._pushed: int | None = None
 
     def add(self, steps: int) -> None:
-        """Counts completed steps."""
+        """Count completed steps."""
         self.value += steps
 
     def push(self) -> None:
-        """Writes the count to the variable if the variable is behind."""
+        """Write the count to the variable if the variable is behind."""
         if self._pushed != self.value:
             self.variable.eager.assign(self.value)
             self._pushed = self.value
 
     def pull(self) -> None:
-        """Takes the count from the variable after something wrote to it."""
+        """Take the count from the variable after something wrote to it."""
         self.value = self._pushed = int(self.variable.eager.numpy())
 
     def remember(self) -> None:
-        """Keeps the count for the model's next run."""
+        """Keep the count for the model's next run."""
         note(self._model, self.value)
 
     def recall(self) -> None:
-        """Takes the count that inner runs have left since `remember`."""
+        """Take the count that inner runs have left since `remember`."""
         self.value = _count(self._model)
         self._pushed = None

@@ -79,7 +79,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         self._hides_variables = False
 
     def _make_rate(self, eager: Any) -> None:
-        """Makes `learning_rate:0`, which reads the rate that is in force."""
+        """Make `learning_rate:0`, which reads the rate that is in force."""
         # A variable of its own: that of the optimizer may be replaced by one of
         # another name.
         self._rate = self.variables.make_hidden("rate_in_force", _hidden(eager))
@@ -94,7 +94,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         learning_rate: Any,
         other_rates: Sequence[Any],
     ) -> None:
-        """Shows hooks what the model has after a callback has changed its step.
+        """Show hooks what the model has after a callback has changed its step.
 
         Args:
           names: the catalogue of the new step.
@@ -118,7 +118,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 self._make_rate(learning_rate)
 
     def check_current(self, needed: Any) -> None:
-        """Refuses ops of an optimizer that a callback has replaced since; see `Plan`.
+        """Refuse ops of an optimizer that a callback has replaced since; see `Plan`.
 
         Args:
           needed: the ops that a run needs.
@@ -127,7 +127,10 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
-        """A context for adding ops; the caller's own contexts have no effect in it."""
+        """Return a context for adding ops.
+
+        The caller's own contexts have no effect in it.
+        """
         # It works on a final graph too: a new op changes nothing that a session has
         # run.
         finalized = self.finalized
@@ -147,7 +150,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def finalizing(self, scaffold: tf.compat.v1.train.Scaffold) -> Iterator[None]:
-        """A context in which a scaffold adds the ops that prepare a session."""
+        """Return a context in which a scaffold adds the ops that prepare a session."""
         # Keras has initialised the variables of the model. So the ops that the scaffold
         # makes by default leave them out; only a default saver includes them.
         is_stock = type(scaffold).finalize is v1.train.Scaffold.finalize
@@ -162,7 +165,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def hiding_variables(self) -> Iterator[None]:
-        """A context in which looking at collections makes no variables."""
+        """Return a context in which looking at collections makes no variables."""
         before, self._hides_variables = self._hides_variables, True
         try:
             yield
@@ -176,7 +179,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return any(super(LiveGraph, self).get_collection(key) for key in keys)
 
     def saved_variables(self) -> dict[str, ModelVariable]:
-        """What a checkpoint of the model holds: `{name: variable}`."""
+        """Return what a checkpoint of the model holds: `{name: variable}`."""
         return self.variables.saved()
 
     # A method that lists variables, or all ops, makes the variables first.
@@ -238,7 +241,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
                 self.tapped[name] = self.step_tensors[name].key
 
     def _placeholder_of(self, name: str) -> Any:
-        """The placeholder of the step tensor that `name` means, or None."""
+        """Return the placeholder of the step tensor that `name` means, or None."""
         item = self.names.find(name)
         if item is None:
             return None

@@ -46,7 +46,7 @@ class NeededOps:
         self._split([op for op in ops if op.name not in outside], step, fed)
 
     def _split(self, ops: Sequence[Any], late: set[str], fed: frozenset[str]) -> None:
-        """Adds each op to `before`; to `after` and `late` if it depends on `late`."""
+        """Add each op to `before`; to `after` and `late` if it depends on `late`."""
         for op in ops:
             needed = [t.op for t in op.inputs if t.name not in fed]
             if any(n.name in late for n in (*needed, *op.control_inputs)):
@@ -59,7 +59,7 @@ class NeededOps:
 def _reached(
     roots: Iterable[Any], fed: frozenset[str], self_assigns: Mapping[str, str]
 ) -> list[Any]:
-    """The ops that run for `roots`, in the order the graph made them."""
+    """Return the ops that run for `roots`, in the order the graph made them."""
     ops: dict[str, Any] = {}
     # Not recursive: graphs can be deeper than Python's stack.
     stack = list(roots)

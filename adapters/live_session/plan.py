@@ -59,7 +59,7 @@ class Plan:
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
-        """What `run` returns."""
+        """Return what `run` returns."""
         by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
         flat: list[Any] = []
         for fetch in self._fetches:
@@ -75,7 +75,7 @@ class Plan:
 
 
 def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
-    """The element to fetch: for a variable its value, otherwise `fetch` itself."""
+    """Return the element to fetch: a variable's value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise errors.RunArgumentsError(f"{fetch} is not an element of this graph.")
     fetch = graph.variables.values.get(fetch.name, fetch)

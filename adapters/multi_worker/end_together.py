@@ -78,7 +78,7 @@ class EndTogether(any_flavour.Inserted):
             self._settle(self._agreement)
 
     def _settle(self, agreement: Agreement) -> None:
-        """Ends the training here if the workers have agreed to."""
+        """End the training here if the workers have agreed to."""
         wants_end = bool(self._model.stop_training)
         is_preempted = self._preempted.is_set()
         code = exit_codes.PREEMPTED if is_preempted else exit_codes.DONE
@@ -102,14 +102,14 @@ class EndTogether(any_flavour.Inserted):
 
 
 def _leave_all() -> None:
-    """A thread that outlives the interpreter's end could abort the process."""
+    """End all threads: one that outlives the interpreter could abort the process."""
     for agreement in list(_running):
         with contextlib.suppress(Exception):
             agreement.leave()
 
 
 def _end_preempted() -> None:
-    """Lets this process exit with 143, unless an error ends it."""
+    """Let this process exit with 143, unless an error ends it."""
     logging.warning(
         "hookbridge: a process of this job received SIGTERM; `fit` ends after this "
         "step in all processes, and they exit with %d.",
@@ -125,7 +125,7 @@ def _exit_preempted() -> None:
 
 
 def in_several_processes() -> bool:
-    """Whether this process is, or may become, one of several that call `fit`."""
+    """Return whether this process is, or may become, one of several that call `fit`."""
     config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
     if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":
         return False
@@ -134,7 +134,7 @@ def in_several_processes() -> bool:
 
 
 def check_keras(model: KerasModel, name: str) -> None:
-    """Refuses a model of Keras 3, which cannot train in several processes."""
+    """Refuse a model of Keras 3, which cannot train in several processes."""
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "

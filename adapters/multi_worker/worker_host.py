@@ -22,7 +22,7 @@ from hookbridge.ground.protocols import Hook
 
 
 def worker_host(run: HookedRun) -> LoopHost:
-    """The host of a run in one of several processes."""
+    """Return the host of a run in one of several processes."""
     graph = FitGraphPart(run.model)
     installation = ModelInstallation(run.model)
     maker = NativeStepMaker(run, graph, installation, AwaitedByOthers(run))
@@ -47,11 +47,11 @@ class AwaitedByOthers(Alone):
         return guest.item
 
     def last_hooks(self) -> list[Hook]:
-        """A hook that sees the stops of all others."""
+        """Return a hook that sees the stops of all others."""
         return [LaterStop(lambda: self._run.mode == "train", self._run.stop)]
 
     def guarded(self, run_step: StepRunner) -> StepRunner:
-        """Tells apart the errors of a step that another process has caused."""
+        """Tell apart the errors of a step that another process has caused."""
 
         def guarded(program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
             try:
@@ -62,5 +62,5 @@ class AwaitedByOthers(Alone):
         return guarded
 
     def goes_on(self) -> bool:
-        """The others make the step in any case, and so does this process."""
+        """Return the others make the step in any case, and so does this process."""
         return self._run.mode == "train"

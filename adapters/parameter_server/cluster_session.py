@@ -78,7 +78,7 @@ class ShieldedHook(HookWithoutEnd):
 def _shielded(
     method: Callable[..., Any], note_lost: Callable[[], None]
 ) -> Callable[..., Any]:
-    """A hook's method whose errors of the cluster pass `MonitoredSession`."""
+    """Return a hook's method whose errors of the cluster pass `MonitoredSession`."""
 
     @functools.wraps(method)
     def call(*args: object) -> Any:
@@ -92,7 +92,7 @@ def _shielded(
 
 
 def saves_after(hook: Hook, global_step: int) -> bool:
-    """Whether a hook will save after the step that ends with this global step."""
+    """Return whether a hook will save after the step that ends at this global step."""
     # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)
     return (

@@ -50,7 +50,7 @@ class ScheduledStep:
         return self._untapped(*args)
 
     def discover(self, *args: object) -> None:
-        """Traces the step without running it and fills the catalogue."""
+        """Trace the step without running it and fill the catalogue."""
         function, tap = self._keras_function(())
         with tap.tracing():
             scheduled, arguments = _scheduled_by(self._coordinator, function, args)
@@ -77,7 +77,7 @@ class ScheduledStep:
     def _build(
         self, keys: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
     ) -> _Variant:
-        """Makes the variant of the step for these taps and feeds."""
+        """Make the variant of the step for these taps and feeds."""
         self.names.check_fed(fed.tensors)
         function, tap = self._keras_function(keys)
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}
@@ -170,7 +170,7 @@ def _packed(
     places: Mapping[str, int],
     num_feeds: int,
 ) -> Any:
-    """A step that takes the feeds first and packs what it returns for the way back."""
+    """Make a step that takes the feeds first and packs what it returns."""
 
     def step(*everything: Any) -> Any:
         feeds, args = everything[:num_feeds], everything[num_feeds:]
@@ -183,7 +183,7 @@ def _packed(
 def _scheduled_by(
     coordinator: Any, function: AnyFunction, args: Arguments
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The function that Keras's function would schedule, and its arguments."""
+    """Return the function that Keras's function would schedule, and its arguments."""
     calls: list[tuple[Any, tuple[Any, ...]]] = []
 
     def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:

@@ -64,7 +64,7 @@ class Scheduler:
         self.data_ended: bool = False
 
     def prepare(self, step: ScheduledStep, args: Arguments) -> None:
-        """Takes what the native loop passes to its step."""
+        """Take what the native loop passes to its step."""
         self.data_ended = False
         renewed = self._session if self.is_another(step) else None
         self._step, self._args = step, args
@@ -73,23 +73,23 @@ class Scheduler:
             self._renew(renewed)
 
     def is_another(self, step: ScheduledStep) -> bool:
-        """Whether a callback has changed the step since hooks have begun."""
+        """Return whether a callback has changed the step since hooks have begun."""
         return self._session is not None and step is not self._step
 
     def _renew(self, session: ClusterSession) -> None:
-        """Shows hooks the step and the optimizer that a callback has changed."""
+        """Show hooks the step and the optimizer that a callback has changed."""
         self._step.discover(*self._args)
         self._graph.renew(self._step)
         session.renew(RecentlyUsed())
         self._halves = RecentlyUsed()
 
     def open(self) -> int:
-        """Traces the step and makes the graph on which hooks `begin`."""
+        """Trace the step and make the graph on which hooks `begin`."""
         self._step.discover(*self._args)
         return self._graph.build(self._step)
 
     def make_session(self) -> ClusterSession:
-        """A session for hooks; the first one, or that of a recovery."""
+        """Return a session for hooks; the first one, or that of a recovery."""
         ahead = 0 if self._session is None else self.ahead
         self.in_flight.count = self._graph.step_number + ahead
         self._session = ClusterSession(
@@ -104,7 +104,7 @@ class Scheduler:
     def schedule(
         self, into_step: StepFeeds = NO_FEEDS, feeds: Sequence[Any] = ()
     ) -> StepValue:
-        """Schedules the prepared step, with the tensors that hooks have looked up."""
+        """Schedule the prepared step, with the tensors that hooks have looked up."""
         graph = self._graph
         tapped = graph.live.tapped if graph.is_built else {}
         keys = tuple(sorted(set(tapped.values())))
@@ -121,7 +121,7 @@ class Scheduler:
         return value
 
     def load(self, value: StepValue) -> dict[str, Any] | None:
-        """The tensors of a step; None if the data ended before it."""
+        """Return the tensors of a step; None if the data ended before it."""
         result = self.in_flight.load(value)
         if result is None:
             self.data_ended = True
@@ -130,7 +130,7 @@ class Scheduler:
         return tapped
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        """Runs a program around a step, which may have been scheduled earlier."""
+        """Run a program around a step, which may have been scheduled earlier."""
         into_step = self._graph.feeds_of_step(program)
         halves = self._halves_of(program)
         with self._graph_of_calls.as_default(), self._eager_mode():
@@ -161,7 +161,7 @@ class Scheduler:
         return halves
 
     def _step_for(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
-        """The step whose events are delivered now; otherwise a new one."""
+        """Return the step whose events are delivered now; otherwise a new one."""
         if self.present is not None:
             if into_step != NO_FEEDS:
                 raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
@@ -184,7 +184,7 @@ class Scheduler:
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
-        """A context in which weights and global step are of one moment."""
+        """Return a context in which weights and global step are of one moment."""
         step, ahead = self._graph.global_step, self.ahead
         try:
             self.in_flight.wait()
@@ -198,13 +198,13 @@ class Scheduler:
             step.value -= ahead
 
     def take_outputs(self) -> Any:
-        """What Keras gets for the step that was scheduled last, once."""
+        """Return what Keras gets for the step that was scheduled last, once."""
         outputs, self.outputs = self.outputs, None
         return outputs
 
     @contextlib.contextmanager
     def presenting(self, value: StepValue) -> Iterator[None]:
-        """A context in which the session's next step is one scheduled earlier."""
+        """Let the session's next step be one scheduled earlier, in a context."""
         self.present = value
         try:
             yield

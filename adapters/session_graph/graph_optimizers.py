@@ -43,7 +43,7 @@ class Optimizer(NamedTuple):
 
 
 def optimizer_of(rate: LearningRate) -> Optimizer:
-    """The optimizer that a learning rate belongs to."""
+    """Return the optimizer that a learning rate belongs to."""
     update = rate.update
     if update is None:
         return Optimizer()

@@ -33,7 +33,7 @@ class LearningRate(NamedTuple):
 
 
 def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
-    """The learning rates of a graph, one for each optimizer, empty if none is found."""
+    """Return the learning rates of a graph, one for each optimizer."""
     # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
     # their origin. A user may name it (`choice`).
     rates: dict[Any, LearningRate] = {}
@@ -51,7 +51,10 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
 
 
 def _given(graph: Graph, choice: Any) -> LearningRate:
-    """The rate that a user has named; refuses what is no floating-point scalar."""
+    """Return the rate that a user has named.
+
+    Refuse what is no floating-point scalar.
+    """
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
@@ -77,7 +80,7 @@ def _rate_input(op: Any) -> Any:
 
 
 def classify(tensor: Any, graph: Graph) -> LearningRate:
-    """Where a learning-rate tensor comes from, looking through casts and reads."""
+    """Return where a learning-rate tensor comes from, through casts and reads."""
     variable = collected.variable_behind(tensor)
     if variable is not None:
         return LearningRate(graph.as_graph_element(variable), "variable", variable)
@@ -88,7 +91,7 @@ def classify(tensor: Any, graph: Graph) -> LearningRate:
 
 
 def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
-    """The tensors through which the global step reaches another tensor."""
+    """Return the tensors through which the global step reaches another tensor."""
     counter = collected.global_step(graph)
     if counter is None:
         return ()
@@ -105,7 +108,7 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
 
 
 def copies(tensor: Any) -> tuple[Any, ...]:
-    """A tensor and those that pass it on: a hook may feed each in its place."""
+    """Return a tensor and those that pass it on: a hook may feed each in its place."""
     tensors = [tensor]
     for passed_on in tensors:
         tensors += [
@@ -117,7 +120,7 @@ def copies(tensor: Any) -> tuple[Any, ...]:
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:
-    """The one learning rate if it is a placeholder, which loops may feed, or None."""
+    """Return the one learning rate if it is a placeholder, or None."""
     if len(rates) == 1 and "Placeholder" in rates[0].tensor.op.type:
         return rates[0].tensor
     return None

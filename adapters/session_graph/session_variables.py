@@ -28,7 +28,7 @@ class _HeldBack:
         self.before: dict[int, tuple[Any, Any]] = {}
 
     def note(self, session: Session, variables: Sequence[Any]) -> None:
-        """Called before variables are set."""
+        """Keep the values of variables that are about to be set."""
         if not self.is_on:
             for variable in variables:  # what is set now is for checkpoints too
                 self.before.pop(id(variable), None)
@@ -44,7 +44,7 @@ _HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
 
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
-    """A context in which `write` sets what no checkpoint of the session is to have."""
+    """Let `write` set what no checkpoint is to have, in a context."""
     holder = _HELD_BACK.get_or_put(session, _HeldBack)
     holder.is_on = True
     try:
@@ -55,7 +55,7 @@ def held_back(session: Session) -> Iterator[None]:
 
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
-    """A context after which what `write` has set in it is as it was before."""
+    """Return a context after which what `write` has set in it is as it was before."""
     holder = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
@@ -65,7 +65,7 @@ def undone(session: Session) -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
-    """A context in which variables have the values that checkpoints are to have."""
+    """Give variables the values that checkpoints are to have, in a context."""
     holder = _HELD_BACK.get(session)
     pairs = [] if holder is None else list(holder.before.values())
     now = read(session, [variable for variable, _ in pairs])
@@ -78,17 +78,17 @@ def as_saved(session: Session) -> Iterator[None]:
 
 
 def writes(session: Session) -> int:
-    """How many times `write` has set what checkpoints of a session are to have."""
+    """Return how often `write` has set what checkpoints are to have."""
     return _WRITES.get(session) or 0
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
-    """Values of several variables in one run, as numpy arrays."""
+    """Return values of several variables in one run, as numpy arrays."""
     return list(session.run(list(variables))) if variables else []
 
 
 def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Assigns values to variables of a graph that may be finalized.
+    """Assign values to variables of a graph that may be finalized.
 
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
@@ -103,7 +103,7 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
 
 
 def _is_left_alone(variable: Any) -> bool:
-    """Whether this process is a worker, and the variable on a parameter server."""
+    """Return whether this process is a worker and the variable is on a server."""
     is_elsewhere = task_of() == "worker" and "/job:ps" in (variable.device or "")
     if is_elsewhere:
         _say_left_alone(variable.op.name)
@@ -111,7 +111,7 @@ def _is_left_alone(variable: Any) -> bool:
 
 
 def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Runs initializers with other initial values, which adds no op to the graph."""
+    """Run initializers with other initial values, which adds no op to the graph."""
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     for variable, value in pairs:
         initializer = variable.initializer
@@ -144,7 +144,7 @@ def _say_left_alone(name: str) -> None:
 
 
 def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
-    """The variables that are a model's weights: `(trainable, not trainable)`."""
+    """Return the variables that are a model's weights: `(trainable, not trainable)`."""
     # Trainable ones in graph order; the others are those in the collection
     # `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving averages
     # of batch normalization.
@@ -164,18 +164,18 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
 
 
 def saved_variables(graph: Graph) -> list[Any]:
-    """The variables that a checkpoint of the session holds, global step included."""
+    """Return the variables that a checkpoint holds, global step included."""
     keys = tf.compat.v1.GraphKeys
     return collected.variables(graph, keys.GLOBAL_VARIABLES)
 
 
 def all_variables(graph: Graph) -> list[Any]:
-    """The global and the local variables."""
+    """Return the global and the local variables."""
     keys = tf.compat.v1.GraphKeys
     return collected.variables(graph, keys.GLOBAL_VARIABLES, keys.LOCAL_VARIABLES)
 
 
 def unique(variables: Iterable[Any]) -> list[Any]:
-    """The variables without repetition, in order."""
+    """Return the variables without repetition, in order."""
     # `==` on variables builds an op.
     return list({id(variable): variable for variable in variables}.values())

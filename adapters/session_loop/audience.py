@@ -16,7 +16,7 @@ from hookbridge.ground.lifecycle.overrides import called_for, method_for
 
 
 class Audience:
-    """Calls callbacks under eager execution, in the order of their hooks."""
+    """Call callbacks under eager execution, in the order of their hooks."""
 
     def __init__(self) -> None:
         self.callbacks: list[Any] = []
@@ -27,7 +27,7 @@ class Audience:
         self._calling: Any = None  # the method that runs
 
     def add(self, member: Any, model: LiveModel) -> None:
-        """Takes the callback of a hook, and gives it its model."""
+        """Take the callback of a hook, and give it its model."""
         self._members.append(member)
         self.callbacks.append(member.called)
         with self._eager():
@@ -40,7 +40,7 @@ class Audience:
                 member.called.set_params(config.params_for(member.record))
 
     def collect_calls(self) -> None:
-        """Finds the methods of each event; the roles of the callbacks are final."""
+        """Find the methods of each event; the roles of the callbacks are final."""
         for event in (e.name for e in CALLBACK_EVENTS if e.name.startswith("on_")):
             callbacks = [
                 m.called for m in self._members if roles.delivers(m.role, event)
@@ -50,7 +50,7 @@ class Audience:
             ]
 
     def deliver(self, link: Link, event: str, args: Sequence[Any]) -> None:
-        """Delivers an event to all; what they change goes into the session."""
+        """Deliver an event to all; what they change goes into the session."""
         methods = self.calls[event]
         if methods:
             # An exception ends the delivery at once, as in `Model.fit`.
@@ -65,7 +65,7 @@ class Audience:
             self._calling = None
 
     def who_is_called(self) -> str | None:
-        """The name of the callback that is called now, or None."""
+        """Return the name of the callback that is called now, or None."""
         owner = getattr(self._calling, "__self__", None)
         names = [m.record.name for m in self._members if m.called is owner]
         return names[-1] if names else None

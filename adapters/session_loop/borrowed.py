@@ -23,7 +23,7 @@ class Lender(Protocol):
     finished: bool
 
     def stop_from_within(self) -> None:
-        """Ends the training; called by the evaluation."""
+        """End the training; called by the evaluation."""
 
 
 class BorrowedCallbacks:
@@ -35,7 +35,7 @@ class BorrowedCallbacks:
         self._keepers: dict[StateKeeper, None] = {}  # keep the state of the callbacks
 
     def add(self, callback: Callback) -> None:
-        """Borrows a callback; one that no training has needs nothing."""
+        """Borrow a callback; one that no training has needs nothing."""
         keeper, lender = keeper_of(callback), _unfinished_run(callback)
         if keeper is not None:
             self._keepers[keeper] = None
@@ -44,17 +44,17 @@ class BorrowedCallbacks:
             self._callbacks.append(BorrowedCallback(callback))
 
     def note_changes(self) -> None:
-        """Called after `set_model` and `set_params` of all."""
+        """Note what `set_model` and `set_params` of all have changed."""
         for callback in self._callbacks:
             callback.note_changes()
 
     def stop_lenders(self) -> None:
-        """Stops the trainings whose callbacks the evaluation has borrowed."""
+        """Stop the trainings whose callbacks the evaluation has borrowed."""
         for lender in self._lenders:
             lender.stop_from_within()
 
     def give_back(self) -> None:
-        """The evaluation is over."""
+        """Give the callbacks back: the evaluation is over."""
         for callback in self._callbacks:
             callback.give_back()
         for keeper in self._keepers:
@@ -62,7 +62,7 @@ class BorrowedCallbacks:
 
 
 def _unfinished_run(callback: Callback) -> Lender | None:
-    """The unfinished run that a callback takes part in, or None."""
+    """Return the unfinished run that a callback takes part in, or None."""
     link: Any = getattr(getattr(callback, "model", None), "live_link", None)
     run: Lender | None = link.run() if link is not None and link.run else None
     return run if run is not None and run.started and not run.finished else None
@@ -81,7 +81,7 @@ class BorrowedCallback:
         self._changed: list[str] = []
 
     def note_changes(self) -> None:
-        """Notes what has changed; called after `set_model` and `set_params`."""
+        """Note what has changed; called after `set_model` and `set_params`."""
         now = vars(self._callback)
         before = self._before
         self._changed = [
@@ -91,7 +91,7 @@ class BorrowedCallback:
         ]
 
     def give_back(self) -> None:
-        """Undoes these changes after the evaluation; changes by its events stay."""
+        """Undo these changes after the evaluation; changes by its events stay."""
         now = vars(self._callback)
         for name in self._changed:
             value = self._before.get(name, _MISSING)

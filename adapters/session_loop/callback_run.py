@@ -64,7 +64,7 @@ class CallbackRun:
         self.model.live_link.push()  # refuses what cannot wait for the session
 
     def check(self, guest: Guest) -> None:
-        """Refuses a callback that this run cannot carry."""
+        """Refuse a callback that this run cannot carry."""
 
     def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         """`after_create_session` of one member; the last one acts for all."""
@@ -83,7 +83,7 @@ class CallbackRun:
     def before_and_after_run_of(
         self, member: Any
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """A member's part of each run of the session: its `before_run`, `after_run`."""
+        """Return a member's `before_run` and `after_run` of each run of the session."""
         # The first member acts for all members before the run, the last one after it.
         is_first, is_last = member is self.members[0], member is self.members[-1]
 
@@ -103,11 +103,11 @@ class CallbackRun:
         raise NotImplementedError
 
     def before_session_run(self, run_context: RunContext) -> Any:
-        """The first `before_run` of a run."""
+        """Return the first `before_run` of a run."""
         raise NotImplementedError
 
     def after_session_run(self, run_context: RunContext) -> None:
-        """The last `after_run` of a run."""
+        """Act after the last `after_run` of a run."""
         raise NotImplementedError
 
     def leave(self, member: Any, session: Session) -> None:
@@ -120,14 +120,14 @@ class CallbackRun:
             self.borrowed.give_back()
 
     def stop_from_within(self) -> None:
-        """Called by an evaluation within this run to end this run."""
+        """End this run, for an evaluation within it."""
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:
-        """The running means begin anew with the next step; a prediction has none."""
+        """Begin the running means anew with the next step; a prediction has none."""
 
     def finish(self) -> None:
-        """The session is about to close after a clean run."""
+        """Note that the session is about to close after a clean run."""
         raise NotImplementedError
 
     def deliver(self, event: str, *args: Any) -> None:
@@ -135,13 +135,13 @@ class CallbackRun:
         self.audience.deliver(self.model.live_link, event, args)
 
     def note_stop(self) -> None:
-        """A callback sets `stop_training`: it is the one that is called now."""
+        """Note that a callback sets `stop_training`: the one that is called now."""
         name = self.audience.who_is_called()
         if name is not None:
             self.stop_reason = f"`{name}` asked for a stop"
 
     def begin_once(self, counter: Any, event: str) -> None:
-        """Reads the global step; delivers the begin event if it was not yet."""
+        """Read the global step; deliver the begin event if it was not yet."""
         if counter is not None:
             self.step = int(self.session.run(counter))
         if not self.started:
@@ -149,7 +149,7 @@ class CallbackRun:
             self.deliver(event, {})
 
     def validates_here(self) -> bool:
-        """Whether a validation in mid-training runs in this process."""
+        """Return whether a validation in mid-training runs in this process."""
         # It does not run on a worker, unless a callback there has the role "all" or
         # "worker": such a callback gets the results on every worker.
         return task_of() != "worker" or self.audience.has_role("all", "worker")
@@ -160,7 +160,7 @@ class CallbackRun:
         rates: list[LearningRate],
         evaluate: Callable[[], Mapping[str, float]] | None,
     ) -> None:
-        """Builds the model that the callbacks of this run are given."""
+        """Build the model that the callbacks of this run are given."""
         source, flavours = self.config.keras_model(self.graph), self.config.flavours
 
         def session() -> Any:

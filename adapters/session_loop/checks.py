@@ -23,7 +23,7 @@ _OF_OTHERS = ("on_test_", "on_predict_")
 def refusal(
     guest: Guest, reason: str, way_out: str, *, see: str = "callback in a session"
 ) -> errors.RefusedError:
-    """Returns the error for a callback that cannot run in a session loop."""
+    """Return the error for a callback that cannot run in a session loop."""
     return errors.RefusedError(
         f"`{guest.name}` cannot run in a session loop: {reason}. Instead, {way_out}.",
         see=see,
@@ -31,7 +31,7 @@ def refusal(
 
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
-    """Refuses a callback that no session can host, before any graph exists."""
+    """Refuse a callback that no session can host, before any graph exists."""
     if guest.stock.refused_in_session is not None:
         raise refusal(guest, *guest.stock.refused_in_session)
     if guest.stock.needs_tensorboard:
@@ -67,7 +67,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
 
 
 def _check_options(guest: Guest) -> None:
-    """Refuses options that the weights files of a bare graph cannot follow."""
+    """Refuse options that the weights files of a bare graph cannot follow."""
     # Keras ignores the options for HDF5 files.
     if weight_files.is_h5(str(guest.item.filepath)):
         return
@@ -84,7 +84,7 @@ def _check_options(guest: Guest) -> None:
 
 
 def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> None:
-    """Refuses callbacks on a graph whose variables `tf.distribute` mirrors."""
+    """Refuse callbacks on a graph whose variables `tf.distribute` mirrors."""
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(variable.distribute_strategy).__name__
@@ -102,7 +102,7 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
 
 
 def _needs_epochs(guest: Guest) -> bool:
-    """Whether a callback acts by epoch and does not set `epochs_are_optional`."""
+    """Return whether a callback acts by epoch and has no `epochs_are_optional`."""
     called = guest.called
     if getattr(called, "epochs_are_optional", False):
         return False
@@ -110,13 +110,13 @@ def _needs_epochs(guest: Guest) -> bool:
 
 
 def needs_epochs_only(guest: Guest) -> bool:
-    """Whether a callback would be useless without epochs in any kind of session."""
+    """Return whether a callback would be useless without epochs in any session."""
     events = (e.name for e in CALLBACK_EVENTS if e.name.startswith(_OF_OTHERS))
     return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in events)
 
 
 def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
-    """The error for a callback that needs epochs where there are none."""
+    """Return the error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
         f"`{guest.name}` works in epochs, and a session loop has none. Say how many "
         f"training steps make an epoch: {config.way_to_epochs}.",
@@ -131,7 +131,7 @@ def check_training(
     produced: monitors.Produced,
     clone: Clone | None,
 ) -> None:
-    """Refuses a callback that this training graph cannot host."""
+    """Refuse a callback that this training graph cannot host."""
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest, config)
     monitors.check_monitor(guest, config, produced)

@@ -53,7 +53,7 @@ class OutsideVariables:
         ]
 
     def warn(self, step: int) -> None:
-        """Warns once of guests whose variables have not changed by now."""
+        """Warn once of guests whose variables have not changed by now."""
         said: set[int] = set()
         watched, self._held = self._held, []
         for callback, path, variable, before in watched:
@@ -95,7 +95,7 @@ def _checksum(variable: Any) -> int:
 
 
 def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
-    """The variables that an object holds, the nearest first."""
+    """Yield the variables that an object holds, the nearest first."""
     # With the place of each, and whether it is in a checkpoint of the object's own.
     # The checkpoints of Keras's callbacks hold their own counters.
     is_users = not kinds.stock_name(callback)
@@ -115,7 +115,7 @@ def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _parts(item: object) -> list[tuple[str, Any]]:
-    """What an object holds: the way to each part as it is written, and the part."""
+    """Return what an object holds: the way to each part as written, and the part."""
     if isinstance(
         item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)
     ):

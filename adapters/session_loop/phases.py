@@ -64,7 +64,7 @@ _NEXT: Mapping[Event, Mapping[Phase, Phase]] = {
 
 
 def next_phase(phase: Phase, event: Event) -> Phase:
-    """Returns the phase of a run after an event."""
+    """Return the phase of a run after an event."""
     return _NEXT[event].get(phase, phase)
 
 

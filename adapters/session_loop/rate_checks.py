@@ -12,7 +12,7 @@ from hookbridge.adapters.session_loop.checks import refusal
 
 
 def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
-    """Refuses a callback that sets the learning rate where it cannot be set.
+    """Refuse a callback that sets the learning rate where it cannot be set.
 
     Args:
       guest: the callback.
@@ -51,7 +51,7 @@ def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
 
 
 def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-    """The value that the loop itself feeds for a tensor in a step, or None."""
+    """Return the value that the loop itself feeds for a tensor in a step, or None."""
     if not feed_dict:
         return None
     value = feed_dict.get(tensor)
@@ -59,7 +59,7 @@ def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
 
 
 def check_feeds(rates: Mapping[Any, Any], feed_dict: Mapping[Any, Any] | None) -> None:
-    """Refuses a step in which the loop feeds what callbacks have set."""
+    """Refuse a step in which the loop feeds what callbacks have set."""
     for tensor in rates:
         if loop_feed_of(tensor, feed_dict) is not None:
             raise errors.InvalidArgumentError(

@@ -41,7 +41,7 @@ class RunArguments:
         self._counted: CountedSteps | None = None  # None if callbacks want batches
 
     def join(self, session: Session) -> None:
-        """Feeds the rates of a session, in the place of the call that did so before."""
+        """Feed the rates of a session, in the place of the call that did so before."""
         self._live.join(session).feed_from(self)
 
     @property
@@ -66,7 +66,7 @@ class RunArguments:
         return None if self._counted is None else self._counted.arguments
 
     def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """The arguments of a step, which begins."""
+        """Return the arguments of a step, which begins."""
         arguments = self._reader.begin(step, feed_dict)
         if self._counted is not None:
             is_same = self._reader.is_same_again(step)
@@ -74,12 +74,12 @@ class RunArguments:
         return self._with_rates(arguments, step, feed_dict)
 
     def of_update(self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """The arguments of an update without a step, which begins."""
+        """Return the arguments of an update without a step, which begins."""
         arguments = self._reader.begin_update(update, feed_dict)
         return self._with_rates(arguments, update, feed_dict)
 
     def without_events(self, reached: ReachedOps, run_context: RunContext) -> Any:
-        """The arguments of a run that updates variables and has no events."""
+        """Return the arguments of a run that updates variables and has no events."""
         arguments = tf.compat.v1.train.SessionRunArgs(None)
         feed_dict = run_context.original_args.feed_dict
         return self._with_rates(arguments, reached, feed_dict)
@@ -87,7 +87,7 @@ class RunArguments:
     def _with_rates(
         self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
-        """The arguments of a run that updates variables, with the rates fed."""
+        """Return the arguments of a run that updates variables, with the rates fed."""
         if not self._feeds:
             return arguments
         feeds = self._live.feeds
@@ -98,7 +98,7 @@ class RunArguments:
         return arguments._replace(feed_dict=feeds.feed_dict())
 
     def note_feeds(self, run_context: RunContext) -> None:
-        """Notes what the loop itself feeds for the one rate in a run."""
+        """Note what the loop itself feeds for the one rate in a run."""
         if self._of_loop is not None:
             feed_dict = run_context.original_args.feed_dict
             self._live.note_fed(rate_checks.loop_feed_of(self._of_loop, feed_dict))

@@ -104,7 +104,7 @@ class TrainingRun(CallbackRun):
         return self._is_step
 
     def loop_state(self) -> LoopState:
-        """Where the run is, for the state beside a checkpoint."""
+        """Return where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
     def created(self, coord: Coordinator) -> None:
@@ -145,7 +145,7 @@ class TrainingRun(CallbackRun):
             self._validation.check_monitors()
 
     def _go_on(self, before: int) -> None:
-        """Goes on where a new session is; the last one was at the step `before`."""
+        """Go on where a new session is; the last one was at the step `before`."""
         went_back, session = self.step < before, self.session
         state = self._state.restore(
             session, self._epochs.logs.keys, went_back=went_back
@@ -154,7 +154,7 @@ class TrainingRun(CallbackRun):
         self._state.keeper.ready(self._state)
 
     def _move_to_restored_step(self, step: int | None) -> None:
-        """Sets the step if a callback restored an earlier run in `on_train_begin`."""
+        """Set the step if a callback restored an earlier run in `on_train_begin`."""
         epoch = self.model._initial_epoch
         if step is None and epoch is not None:
             # The BackupAndRestore of Keras 3 knows epochs only.
@@ -185,7 +185,7 @@ class TrainingRun(CallbackRun):
         return self._begin_step(step, run_context)
 
     def _begin_step(self, step: ReachedOps, run_context: RunContext) -> Any:
-        """Opens the batch of a step; what it fetches and feeds."""
+        """Open the batch of a step; return what it fetches and feeds."""
         self._arguments.note_feeds(run_context)
         clock = self._epochs.clock
         if self._phase != "follow" or self._reader.counter.stale:
@@ -202,7 +202,7 @@ class TrainingRun(CallbackRun):
         return self._arguments.of_step(step, run_context.original_args.feed_dict)
 
     def _before_update(self, update: ReachedOps, run_context: RunContext) -> Any:
-        """A run updates variables and moves no step: its epoch has begun, too."""
+        """Let the epoch of a run begin that updates variables and moves no step."""
         if self._phase == "wait":
             return self._arguments.without_events(update, run_context)
         if self._phase != "follow" or self._reader.counter.stale:
@@ -211,7 +211,7 @@ class TrainingRun(CallbackRun):
         return self._arguments.of_update(update, run_context.original_args.feed_dict)
 
     def _look(self, run_context: RunContext) -> None:
-        """Finds out where the session is, and which epoch the next step is in."""
+        """Find out where the session is, and which epoch the next step is in."""
         self.session = run_context.session
         failed, waits = has_failed(self._phase), self._phase == "wait"
         clock = self._epochs.clock
@@ -254,13 +254,13 @@ class TrainingRun(CallbackRun):
         self._state.keeper.step_is_over()
 
     def _after_update(self) -> None:
-        """The values of an update, if the run was one, count in the means."""
+        """Count the values of an update, if the run was one, in the means."""
         if is_update(self._phase):
             self._epochs.logs.update(self._reader.update_values(self.results))
             self._phase = next_phase(self._phase, "updated")
 
     def _finish_step(self, run_context: RunContext) -> None:
-        """The end of a batch, and of its epoch if that is over or a callback stops."""
+        """End a batch, and its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
             self._stop.note_hook()
         self._arguments.note_feeds(run_context)
@@ -288,7 +288,7 @@ class TrainingRun(CallbackRun):
             run_context.request_stop()
 
     def _confirm_over(self, run_context: RunContext) -> bool:
-        """Reads the step if it was only counted; returns whether the epoch is over."""
+        """Read the step if it was only counted; return whether the epoch is over."""
         if self._reader.is_counted:
             self.step = self._reader.counter.confirmed(self.step, run_context)
         return self._epochs.clock.is_over(self.step)
@@ -325,7 +325,7 @@ class TrainingRun(CallbackRun):
             self._finish_training()
 
     def _finish_training(self) -> None:
-        """Delivers the last event, and warns about what had no effect."""
+        """Deliver the last event, and warn about what had no effect."""
         if self._waiting_runs:
             logging.warning(
                 "hookbridge: %d runs did not end a batch, since they did not move "
@@ -337,7 +337,7 @@ class TrainingRun(CallbackRun):
         self._epochs.finish(self.step)
 
     def _end_epoch(self) -> None:
-        """Ends the open epoch; what had no effect in it is told or refused."""
+        """End the open epoch; tell or refuse what had no effect in it."""
         self._epochs.check_values(self.step)
         self._arguments.check_read()
         self._epochs.end()

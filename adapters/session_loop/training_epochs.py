@@ -52,11 +52,11 @@ class TrainingEpochs:
         self._next: int | None = None
 
     def begin_session(self, step: int) -> None:
-        """A session begins at a step, the first one or that of a recovery."""
+        """Note that a session begins, the first one or that of a recovery."""
         self._values.begin(step)
 
     def begin(self, step: int, session: Session) -> None:
-        """Begins the epoch of a step."""
+        """Begin the epoch of a step."""
         self.clock.begin(max(step, self._state_step))
         self.warn_of_missed(self.clock.number)
         self._next = self.clock.number + 1
@@ -69,7 +69,7 @@ class TrainingEpochs:
             self._rates.undo_epoch()
 
     def warn_of_missed(self, number: int) -> None:
-        """Warns of the epochs before `number` that had no step in this process."""
+        """Warn of the epochs before `number` that had no step in this process."""
         first, end = self._next, number - 1
         self._next = None
         if first is None or first > end:
@@ -86,7 +86,7 @@ class TrainingEpochs:
 
     @property
     def _has_begun_before(self) -> bool:
-        """Whether the epoch is the one that an earlier run had begun and not ended."""
+        """Return whether the epoch is the one that an earlier run has not ended."""
         interrupted = self._interrupted
         if interrupted is None or interrupted.sums is None:
             return False
@@ -97,7 +97,7 @@ class TrainingEpochs:
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
-        """Ends the open epoch with its validation."""
+        """End the open epoch with its validation."""
         self.clock.is_open = False
         logs = dict(self.logs.current)
         if self._length:
@@ -115,12 +115,12 @@ class TrainingEpochs:
             self.outside.warn(step)
 
     def finish(self, step: int) -> None:
-        """The training is over: warns about what had no effect."""
+        """Warn about what had no effect: the training is over."""
         self.warn_of_missed(self.clock.number_of(step))
         self.warn_of_outside(step)
 
     def state(self, step: int, session: Session) -> LoopState:
-        """What belongs to a checkpoint beside the callbacks' own state."""
+        """Return what belongs to a checkpoint beside the callbacks' own state."""
         sums: Mapping[str, tuple[float, float]] | None = None
         metrics: Mapping[str, Any] = {}
         if self.clock.is_open:
@@ -135,7 +135,7 @@ class TrainingEpochs:
     def go_on_from(
         self, state: LoopState | None, step: int, session: Session, *, went_back: bool
     ) -> None:
-        """Goes on after a restart or a recovery, with the state that was saved."""
+        """Go on after a restart or a recovery, with the state that was saved."""
         if state is not None:
             self._rates.restore(state.rates)
         self._interrupted, self._next = state, None
@@ -160,7 +160,7 @@ class TrainingEpochs:
 
 
 def _had_steps(sums: Mapping[str, tuple[float, float]]) -> bool:
-    """Whether steps were made in the epoch of these sums and weights.
+    """Return whether steps were made in the epoch of these sums and weights.
 
     Without any mean nothing tells it; an open epoch has had some then.
     """

@@ -70,11 +70,11 @@ class StateKeeper(SaveKeeper):
 
     @property
     def is_closed(self) -> bool:
-        """Whether its session was closed after a clean end."""
+        """Return whether its session was closed after a clean end."""
         return self._saves.is_closed
 
     def join(self, state: KeptState) -> None:
-        """Adds callbacks, before their session is created."""
+        """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session, self._pending, self._latest = None, [], (-1, [])
@@ -100,7 +100,7 @@ class StateKeeper(SaveKeeper):
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
-        """What callbacks have to go on from in a new session, if anything."""
+        """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
@@ -115,7 +115,7 @@ class StateKeeper(SaveKeeper):
         return self._found
 
     def _read(self) -> Saved | None:
-        """The state to go on with: a backup's, a worker's own or a checkpoint's."""
+        """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
         worker = self._worker
         self._saves.stop_collecting()
         if not self._saves.has_savers and worker is None:
@@ -143,7 +143,7 @@ class StateKeeper(SaveKeeper):
         self._files.parts = [state.part for state in self._states]
 
     def ready(self, state: KeptState) -> None:
-        """A run goes on; once all do, what was saved before gets its state."""
+        """Note that a run goes on; once all do, what was saved gets its state."""
         state.is_ready = True
         if all(state.is_ready for state in self._states):
             self._saves.know(self._session)
@@ -160,7 +160,7 @@ class StateKeeper(SaveKeeper):
 
     @property
     def _in_step(self) -> bool:
-        """Whether a run has not had all events of a training step yet."""
+        """Return whether a run has not had all events of a training step yet."""
         return any(state.run.in_step for state in self._states)
 
     def _must_wait(self, session: Session) -> bool:
@@ -184,7 +184,7 @@ class StateKeeper(SaveKeeper):
             self._saves.save(session, prefix, write, order=order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
-        """A checkpoint is about to be written, by any saver of the graph."""
+        """Note that a saver of the graph is about to write a checkpoint."""
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
             write = self._files.writer(prefix, self._step, in_step=self._in_step)
@@ -200,7 +200,7 @@ class StateKeeper(SaveKeeper):
         write_as_saved: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """A checkpoint was written; `write_as_saved` does so once more.
+        """Note that a checkpoint was written; `write_as_saved` writes it once more.
 
         See `Checkpoint` for `order`.
         """
@@ -223,7 +223,7 @@ class StateKeeper(SaveKeeper):
         self._latest = (self._step, checkpoints)
 
     def _settle(self, checkpoints: list[Checkpoint]) -> None:
-        """Writes checkpoints with what callbacks have set, then the state of each."""
+        """Write checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
             self._note_done(checkpoints)
             self._rewrite_changed()

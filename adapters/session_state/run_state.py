@@ -76,7 +76,7 @@ class RunState:
     def restore(
         self, session: Session, keys: Collection[str], *, went_back: bool
     ) -> LoopState | None:
-        """Gives callbacks the state of a new session; returns where the run was."""
+        """Give callbacks the state of a new session; return where the run was."""
         saved = self.keeper.restore(session, went_back=went_back)
         if saved is None:
             return None
@@ -87,6 +87,6 @@ class RunState:
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:
-    """What keeps the state of a callback's last training, or None."""
+    """Return what keeps the state of a callback's last training, or None."""
     reference = _OF_GUEST.get(callback)
     return None if reference is None else reference()

@@ -63,7 +63,7 @@ class Saves:
         self._collecting.install()
 
     def _follow(self, saver: Any) -> None:
-        """Notes each restore of a saver, and saves state around each of its saves."""
+        """Note each restore of a saver, and save state around each of its saves."""
         restore, save = saver.restore, saver.save
 
         @functools.wraps(restore)
@@ -90,7 +90,7 @@ class Saves:
         write: Callable[[], Any],
         order: WriteOrder | None = None,
     ) -> Any:
-        """Calls `write`, which saves the session, with what belongs before and after.
+        """Call `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. See
         `Checkpoint` for `order`.
@@ -114,7 +114,7 @@ class Saves:
         return path
 
     def stop_collecting(self) -> None:
-        """Called when there is a session: later savers are not followed.
+        """Stop following new savers: there is a session.
 
         The savers that restore the session are there now.
         """
@@ -122,18 +122,18 @@ class Saves:
 
     @property
     def has_savers(self) -> bool:
-        """Whether there is a saver to follow."""
+        """Return whether there is a saver to follow."""
         return bool(self._savers)
 
     def know(self, session: Session) -> None:
-        """Notes that callbacks have the state of a raw session, and train in it."""
+        """Note that callbacks have the state of a raw session, and train in it."""
         # A checkpoint that is saved before that is a copy of the one that the session
         # was restored from. Its name may differ: other workers may have moved the
         # global step on while the old one was written.
         self._known.add(session)
 
     def leave_at_close(self, session: Session) -> None:
-        """Puts the savers back as they were when a raw session is closed."""
+        """Put the savers back as they were when a raw session is closed."""
         if self._is_leaving:
             return
         close = session.close
@@ -235,7 +235,7 @@ class WorkerCheckpoints:
 
 
 def _number(session: Session, step: Any) -> int:
-    """A step as it stands in the name of a checkpoint."""
+    """Return a step as it stands in the name of a checkpoint."""
     if isinstance(step, (tf.Tensor, tf.Variable)):
         return int(tf.compat.v1.train.global_step(session, step))
     return int(step)

@@ -54,7 +54,7 @@ class Document(NamedTuple):
 
 
 def writer(prefix: str, name: str, state: Document) -> Callable[[], None]:
-    """Returns a function that writes a process's state, as it is now, to a checkpoint.
+    """Return a function that writes a process's state, as it is now, to a checkpoint.
 
     See `read`. It may be called later, on another thread.
     """
@@ -94,20 +94,20 @@ def writer(prefix: str, name: str, state: Document) -> Callable[[], None]:
 
 
 def _as_json(document: dict[str, Any]) -> bytes:
-    """The text of a document; each callback's state gets a digest."""
+    """Return the text of a document; each callback's state gets a digest."""
     for entry in document["callbacks"]:
         entry["digest"] = _digest(entry["state"], document)
     return json.dumps(document, indent=1).encode()
 
 
 def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
-    """The digest of one callback's state and of the arrays that it may refer to."""
+    """Return the digest of a callback's state and of the arrays it refers to."""
     text = json.dumps([state, document.get("arrays")], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:
-    """Takes out the largest value of all callbacks, and warns which one it is."""
+    """Take out the largest value of all callbacks, and warn which one it is."""
     sizes = {
         (index, name): len(json.dumps(value))
         for index, entry in enumerate(entries)
@@ -127,7 +127,7 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
 
 
 def read(prefix: str, name: str) -> Document:
-    """Reads a state beside a checkpoint; a damaged file may raise anything."""
+    """Read a state beside a checkpoint; a damaged file may raise anything."""
     path = storage.json_path(prefix, name)
     document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
     entries, loops = document["callbacks"], document["loops"]
@@ -145,7 +145,7 @@ def read(prefix: str, name: str) -> Document:
 
 
 def _newest(document: dict[str, Any]) -> dict[str, Any]:
-    """A document of any version that was released, in the form of the newest."""
+    """Return a document of any version that was released, in the form of the newest."""
     version = int(document["version"])
     if version > VERSION:
         raise ValueError(
@@ -163,7 +163,7 @@ def _newest(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
-    """The state of one callback; raises if it has not the form of one."""
+    """Return the state of one callback; raise if it has not the form of one."""
     state, values, key = entry["state"], entry.get("values", {}), entry.get("key")
     if not isinstance(state, dict) or not isinstance(values, dict):
         raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
@@ -174,7 +174,7 @@ def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
 
 
 def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:
-    """The arrays that a document refers to."""
+    """Return the arrays that a document refers to."""
     if "arrays" not in document:
         return {}
     most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)

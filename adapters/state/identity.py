@@ -34,7 +34,7 @@ class Identity(NamedTuple):
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
-        """The name in messages."""
+        """Return the name in messages."""
         if self.key is not None:
             shown = {"state_key": self.key}
         else:
@@ -44,13 +44,13 @@ class Identity(NamedTuple):
         return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
 
     def texts(self) -> dict[str, Any]:
-        """The values that stay the same as long as it is the same callback."""
+        """Return the values that stay the same as long as it is the same callback."""
         # A number, such as `patience`, may be tuned: the callback remains who it is.
         return {k: v for k, v in self.values.items() if isinstance(v, str)}
 
 
 def of(callback: Any) -> Identity:
-    """The identity of a callback, from the first time that it was seen."""
+    """Return the identity of a callback, from the first time that it was seen."""
     key = getattr(callback, "state_key", None)
     if key is not None and not isinstance(key, str):
         raise errors.InvalidArgumentError(
@@ -65,7 +65,7 @@ def of(callback: Any) -> Identity:
 
 
 def _values(callback: Any) -> dict[str, Any]:
-    """What the constructor has set, of the kinds that two processes can compare."""
+    """Return what the constructor has set and two processes can compare."""
     kind: Any = type(callback)
     set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
     values = {}
@@ -80,7 +80,10 @@ def _values(callback: Any) -> dict[str, Any]:
 
 
 def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
-    """An argument of a callback as a later run can compare it; None if it cannot."""
+    """Return an argument of a callback as a later run can compare it.
+
+    None if it cannot.
+    """
     if isinstance(value, (bool, int, float, np.number)):
         return _comparable_number(value)
     if callable(value) and hasattr(value, "__name__"):
@@ -95,13 +98,16 @@ def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
 
 
 def _comparable_number(value: Any) -> Any:
-    """A number as a later run can compare it; None for NaN and complex numbers."""
+    """Return a number as a later run can compare it.
+
+    None for NaN and complex numbers.
+    """
     number = value.item() if isinstance(value, np.number) else value
     return number if isinstance(number, (int, float)) and number == number else None
 
 
 def _comparable_text(name: str, value: Any, *, is_given: bool) -> Any:
-    """A text or path as a later run can compare it."""
+    """Return a text or path as a later run can compare it."""
     if name in _OPEN_TEXTS:
         return str(value)
     digest = _digest(str(os.fspath(value)))

@@ -33,7 +33,7 @@ def match(
     saved: Sequence[Identity],
     decisive: Collection[str] = DECISIVE,
 ) -> Matches:
-    """Finds the state of each callback by who it is, not by its place.
+    """Find the state of each callback by who it is, not by its place.
 
     Those of a class are told apart by their keys, then by all values that they were
     constructed with, then by the values that both lists know, then by the texts alone.
@@ -73,7 +73,7 @@ def _levels(
     theirs: list[int],
     decisive: Collection[str],
 ) -> list[Level]:
-    """What tells the callbacks and the states of a class apart, the surest first."""
+    """Return what tells callbacks and states of a class apart, the surest first."""
     # A state with a key belongs to that key alone.
     without_key = [index for index in theirs if saved[index].key is None]
     callbacks, states = _values(present, mine), _values(saved, without_key)
@@ -92,13 +92,13 @@ def _levels(
 
 
 def _state_keys(identities: Sequence[Identity], places: list[int]) -> _Keys:
-    """The `state_key` of each that has one."""
+    """Return the `state_key` of each that has one."""
     keys = {index: identities[index].key for index in places}
     return {index: key for index, key in keys.items() if key is not None}
 
 
 def _values(identities: Sequence[Identity], places: list[int]) -> _Values:
-    """What each was constructed with, as JSON."""
+    """Return what each was constructed with, as JSON."""
     return {
         index: {
             name: json.dumps(value) for name, value in identities[index].values.items()
@@ -114,7 +114,7 @@ def _names(values: _Values) -> set[str]:
 def _with_equal_values(
     callbacks: _Values, states: _Values, names: set[str]
 ) -> set[str]:
-    """The names of values that some callback and some state have in common."""
+    """Return the names of values that some callback and some state have in common."""
     equal = set()
     for name in names:
         of_callbacks = {arguments.get(name) for arguments in callbacks.values()}
@@ -130,7 +130,7 @@ def _by_values(callbacks: _Values, states: _Values, names: set[str]) -> Level:
 
 
 def _joined(values: _Values, names: set[str]) -> _Keys:
-    """The values of some names as one key for each place."""
+    """Return the values of some names as one key for each place."""
     return {
         index: json.dumps([arguments.get(name) for name in sorted(names)])
         for index, arguments in values.items()
@@ -138,7 +138,7 @@ def _joined(values: _Values, names: set[str]) -> _Keys:
 
 
 def _pair(level: Level, pairs: dict[int, int]) -> None:
-    """Adds the pairs that have the same key, where they are equally many."""
+    """Add the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
     states = _places({n: key for n, key in level.states.items() if n not in used})
     callbacks = _places(
@@ -164,7 +164,7 @@ def _reason(new: Sequence[Identity], rest: Sequence[Identity]) -> str:
 
 
 def _differences(callback: Identity, state: Identity) -> set[str]:
-    """The names that show that a state belongs to another callback of the class."""
+    """Return the names that show that a state is of another callback."""
     if state.key is not None:
         return {"state_key"}
     now, then = callback.texts(), state.texts()

@@ -25,7 +25,7 @@ _WAIT_SECS = 10.0
 
 
 def begin(prefix: str) -> None:
-    """Keeps the present files of a checkpoint until `end`."""
+    """Keep the present files of a checkpoint until `end`."""
     if "://" in prefix:
         return
     folder, part = prefix + _KEPT, f"{prefix}{_KEPT}.part"
@@ -52,7 +52,7 @@ def end(prefix: str) -> None:
 
 
 def undo(directory: str) -> None:
-    """Puts the old files back, where a process was killed before it came to `end`.
+    """Put the old files back, where a process was killed before it came to `end`.
 
     A process that is still writing is waited for.
     """
@@ -75,7 +75,7 @@ def undo(directory: str) -> None:
 
 
 def remove_unfinished(directory: str) -> None:
-    """Removes links that a process was making, or removing, when it was killed."""
+    """Remove links that a process was making, or removing, when it was killed."""
     if "://" not in directory:
         pattern = os.path.join(glob.escape(directory), f"*{_KEPT}.part")
         for part in glob.glob(pattern):
@@ -83,14 +83,14 @@ def remove_unfinished(directory: str) -> None:
 
 
 def _files(prefix: str) -> list[str]:
-    """The values of a checkpoint, and the state of the process that writes it."""
+    """Return the files of a checkpoint, and of its writer's state."""
     state = storage.name_of("")
     endings = (".index", ".data-*", f".{state}.json", f".{state}-*.npz")
     return [file for end in endings for file in glob.glob(glob.escape(prefix) + end)]
 
 
 def _is_abandoned(folder: str) -> bool:
-    """Whether nobody will come to the end of a rewriting."""
+    """Return whether nobody will come to the end of a rewriting."""
     stop = time.monotonic() + _WAIT_SECS
     while True:
         try:

@@ -24,7 +24,7 @@ class SaveKeeper(abc.ABC):
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Saves a session with the state of callbacks.
+        """Save a session with the state of callbacks.
 
         See `Checkpoint` for `write` and `order`.
         """
@@ -40,13 +40,13 @@ def keeps_for(graph: Graph, keeper: SaveKeeper) -> None:
 
 
 def keeper_of_graph(graph: Graph) -> Any:
-    """What keeps the state of the callbacks in the sessions of a graph, or None."""
+    """Return what keeps the state of callbacks in the sessions of a graph, or None."""
     reference = _OF_GRAPH.get(graph)
     return None if reference is None else reference()
 
 
 def keepers_of(graph: Graph, listeners: Iterable[object]) -> list[SaveKeeper]:
-    """Returns all who keep state beside a save of a graph, in a session or in `fit`.
+    """Return all who keep state beside a save of a graph, in a session or in `fit`.
 
     Args:
       graph: that of the session.

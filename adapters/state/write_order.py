@@ -20,16 +20,16 @@ class WriteOrder(Protocol):
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing of the checkpoint is on the disk yet."""
+        """Return whether nothing of the checkpoint is on the disk yet."""
 
     def state(self, write: Write) -> None:
-        """Writes the state, which is on the disk before the checkpoint is."""
+        """Write the state, which is on the disk before the checkpoint is."""
 
     def then(self, write: Write) -> None:
-        """Writes something after all that came before."""
+        """Write something after all that came before."""
 
     def release(self) -> None:
-        """Lets be written what is held: callbacks had all events of the step."""
+        """Write what is held: callbacks had all events of the step."""
 
 
 class AtOnce:
@@ -73,7 +73,7 @@ class InThread:
         _thread.held.add(self)
 
     def values(self, write: Write) -> None:
-        """Writes the checkpoint."""
+        """Write the checkpoint."""
         if self.is_held:
             self._values = write
         else:
@@ -117,7 +117,7 @@ class _Thread:
         self._lock = threading.Lock()
 
     def submit(self, folder: str, write: Write) -> Future[Any]:
-        """Writes something into a folder, after all that was submitted before."""
+        """Write something into a folder, after all that was submitted before."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, "hookbridge-save")
@@ -130,13 +130,13 @@ class _Thread:
         return future
 
     def wait(self, folder: str | None) -> None:
-        """Waits for what is still to be written into a folder; None: into any."""
+        """Wait for what is still to be written into a folder; None: into any."""
         unfinished = list(self._unfinished.items())
         wait([future for future, of in unfinished if folder is None or of == folder])
 
 
 def _called(write: Write) -> Future[Any]:
-    """What a thread would return that has called something."""
+    """Return what a thread would return that has called something."""
     future: Future[Any] = Future()
     try:
         future.set_result(write())
@@ -150,7 +150,7 @@ os.register_at_fork(after_in_child=_thread.begin)
 
 
 def wait_for_writes(prefix: str | None = None) -> None:
-    """Waits until the thread writes no checkpoint.
+    """Wait until the thread writes no checkpoint.
 
     Args:
       prefix: the path of a checkpoint, for whose folder is waited; None: for all.
@@ -159,7 +159,7 @@ def wait_for_writes(prefix: str | None = None) -> None:
 
 
 def release_all() -> None:
-    """Writes all that is held, of runs that an error has ended, and waits for it."""
+    """Write all that is held, of runs that an error has ended, and wait for it."""
     for order in list(_thread.held):
         order.release()
     wait_for_writes()

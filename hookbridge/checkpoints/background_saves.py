@@ -141,7 +141,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         super().end(session)
 
     def _save(self, session: Session, step: int) -> bool:
-        """Saves as `CheckpointSaverHook._save`; returns whether to stop."""
+        """Save as `CheckpointSaverHook._save`; return whether to stop."""
         if self._has_ended:
             return bool(super()._save(session, step))
         self._release()
@@ -161,7 +161,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     def _save_session(
         self, session: Session, step: int, prefix: str, write: Any, order: InThread
     ) -> None:
-        """Gives a save to who keeps the state of callbacks beside it, if anybody."""
+        """Give a save to who keeps the state of callbacks beside it, if anybody."""
         keepers = keepers_of(session.graph, self._listeners)
         for keeper in keepers:
             keeper.save_session(session, step, prefix, write, order)
@@ -170,7 +170,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             order.release()
 
     def _write(self, session: Session, step: int, prefix: str, order: InThread) -> str:
-        """Copies the values and lets the thread write them; returns the path."""
+        """Copy the values and let the thread write them; return the path."""
         saver = self._get_saver()
         # The method of the class: who follows this saver has been told of the save.
         save = functools.partial(
@@ -195,12 +195,12 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         return prefix
 
     def _release(self) -> None:
-        """Lets the thread write what waits for the end of its step."""
+        """Let the thread write what waits for the end of its step."""
         if self._order is not None:
             self._order.release()
 
     def _write_at_close(self, session: Session) -> None:
-        """Writes what is held when an error, or a recovery, closes the session."""
+        """Write what is held when an error, or a recovery, closes the session."""
         close = session.close
 
         @functools.wraps(close)
@@ -214,7 +214,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         patch.install()
 
     def _finish(self, session: Session) -> bool:
-        """Waits for the files of the last save and tells its listeners.
+        """Wait for the files of the last save and tell its listeners.
 
         Returns whether one of them asks for a stop; raises what the thread has met.
         """
@@ -251,13 +251,13 @@ class _Moment(_SessionInterface):  # type: ignore[misc]
         return self._graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *_: Any, **__: Any) -> str:
-        """Writes the values; a `Saver` asks for its save op, and feeds the path."""
+        """Write the values; a `Saver` asks for its save op, and feeds the path."""
         (path,) = feed_dict.values()
         return self._write(path, self._values)
 
 
 def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
-    """Writes a checkpoint; an error is logged at once.
+    """Write a checkpoint; an error is logged at once.
 
     The loop raises it in its next step, if an error of its own has not ended it.
     """
@@ -271,7 +271,7 @@ def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
 
 
 def _follow_savers(session: Session) -> None:
-    """Lets other savers of a graph without callbacks wait for the thread."""
+    """Let other savers of a graph without callbacks wait for the thread."""
 
     def note(*_: Any) -> None:
         """Nobody keeps a state beside these checkpoints."""
@@ -282,7 +282,7 @@ def _follow_savers(session: Session) -> None:
 
 
 def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
-    """What the saver would write now."""
+    """Return what the saver would write now."""
     if isinstance(session, LiveSession) and saver is session.graph.saver:
         values = session.saved_values()
         return {
@@ -292,7 +292,7 @@ def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
 
 
 def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> None:
-    """Refuses arguments that would fail in the first save."""
+    """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
     path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
@@ -306,7 +306,7 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
 
 
 def _check_is_local(session: Session, saver: Any) -> None:
-    """Refuses values that are on parameter servers; `fit` has done so before."""
+    """Refuse values that are on parameter servers; `fit` has done so before."""
     if isinstance(session, LiveSession):
         return
     entries = saved.entries_of_saver(saver, session.graph)

@@ -61,7 +61,7 @@ class Entries:
         self._by_order = pairs_by_order(slots, shapes)
 
     def of(self, variable: ModelVariable) -> str | None:
-        """Returns the entry for a variable, or None."""
+        """Return the entry for a variable, or None."""
         name = variable.name
         choice = self._lookup(name)
         if choice is not None:
@@ -82,7 +82,7 @@ class Entries:
         return self._with_another_number(name) if variable.is_of_optimizer else None
 
     def _of_slot(self, name: str, slot: SlotName) -> str | None:
-        """The entry of a slot, which follows the entry of its weight."""
+        """Return the entry of a slot, which follows the entry of its weight."""
         weight = self.of(self._weights[slot.weight])
         if weight is None:
             return None
@@ -95,14 +95,14 @@ class Entries:
         return self._by_order.get(name) if weight == slot.weight else None
 
     def _with_another_number(self, name: str) -> str | None:
-        """The only entry of a name but for the numbers of optimizer and model."""
+        """Return the only entry of a name without the numbers of Keras."""
         bare = _unnumbered(self._model, name)
         same = [e for e in self._shapes if _unnumbered(self._model, e) == bare]
         return same[0] if len(same) == 1 else None
 
 
 def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
-    """Refuses an entry that `names` gives and the checkpoint does not have."""
+    """Refuse an entry that `names` gives and the checkpoint does not have."""
     if choice not in shapes:
         raise errors.InvalidArgumentError(
             f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
@@ -111,13 +111,13 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """A name without the number that Keras adds, and the number."""
+    """Return a name without the number that Keras adds, and the number."""
     bare, separator, number = name.rpartition("_")
     return (bare, int(number)) if separator and number.isdecimal() else (name, 0)
 
 
 def _unnumbered(model: KerasModel, name: str) -> str:
-    """The name of an optimizer's variable without the numbers that Keras adds.
+    """Return the name of an optimizer's variable without the numbers that Keras adds.
 
     Keras numbers the models of a process: the second one has
     `adam_1/sequential_1_hidden_kernel_momentum` where the first one has
@@ -128,7 +128,7 @@ def _unnumbered(model: KerasModel, name: str) -> str:
 
 
 def _bare(model: KerasModel, name: str) -> str:
-    """The name of an optimizer's variable without that of the model."""
+    """Return the name of an optimizer's variable without that of the model."""
     base = re.escape(_numbered(str(model.name))[0])
     return re.sub(rf"^{base}(_\d+)?_", "", name)
 
@@ -139,7 +139,7 @@ def _kind(model: KerasModel) -> str:
 
 
 def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
-    """What a v1 optimizer appends to a weight's name for the slot of this name."""
+    """Return what a v1 optimizer appends to a weight's name for a slot."""
     scope, _, part = name.partition("/")
     if scope != optimizers.name_of(optimizers.optimizer_of(model)):
         return None
@@ -150,7 +150,7 @@ def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
 
 
 def converted(model: KerasModel, entry: str, value: object) -> Any:
-    """The value of an entry as the model's variable takes it.
+    """Return the value of an entry as the model's variable takes it.
 
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.
     """

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"_(\d+)(?=_|/|$)")
 
 
 def pairs_by_order(names: Iterable[str], entries: Iterable[str]) -> dict[str, str]:
-    """Pairs names with entries that are equal but for the numbers in them.
+    """Pair names with entries that are equal but for the numbers in them.
 
     Args:
       names: the names of variables.
@@ -35,12 +35,12 @@ def pairs_by_order(names: Iterable[str], entries: Iterable[str]) -> dict[str, st
 
 
 def without_numbers(name: str) -> str:
-    """Returns a name without the numbers that Keras adds."""
+    """Return a name without the numbers that Keras adds."""
     return _NUMBER.sub("", name)
 
 
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Groups names by what is left without numbers, in the order of their numbers."""
+    """Group names by what is left without numbers, in the order of their numbers."""
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(without_numbers(name), []).append(name)
@@ -48,7 +48,7 @@ def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _numbers(name: str) -> tuple[int, ...]:
-    """Returns the number of each part of a name; 0 of a part without a number."""
+    """Return the number of each part of a name; 0 of a part without a number."""
     parts = re.split(r"_(?!\d+(?:_|/|$))|/", name)
     return tuple(int(_last_number(part)) for part in parts)
 

@@ -30,7 +30,7 @@ class SlotName(NamedTuple):
 
 
 def slot_name(name: str, weights: Iterable[str]) -> SlotName | None:
-    """Finds the weight whose name is in that of a slot; None if none is."""
+    """Find the weight whose name is in that of a slot; None if none is."""
     flat = _flat(name)
     for weight in sorted(weights, key=len, reverse=True):
         found = re.search(rf"(?<=_){re.escape(_flat(weight))}(?=_|$)", flat)
@@ -50,7 +50,7 @@ class SlotEntries:
             self._alike.setdefault(key, []).append(entry)
 
     def of(self, slot: SlotName, weight: str) -> list[str]:
-        """Returns the entries for a slot whose weight is called `weight` there."""
+        """Return the entries for a slot whose weight is called `weight` there."""
         end = f"{_flat(weight)}{slot.after}"
         return [
             entry

@@ -18,12 +18,12 @@ FOLDER = of_wheel("hookbridge.cli", "pages", in_checkout="docs")
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's argument: the page."""
+    """Define the command's argument: the page."""
     parser.argument("page", "?")
 
 
 def run(values: Values) -> int:
-    """Prints the page or section."""
+    """Print the page or section."""
     address = values.page or "index.md"
     page, _, heading = address.removeprefix("docs/").partition("#")
     page = f"{page.removesuffix('.md')}.md"
@@ -47,7 +47,7 @@ def _check(kind: str, name: str, choices: Sequence[str]) -> None:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """The lines that are headings; a comment in a code block is no heading."""
+    """Yield the lines that are headings; a comment in a code block is no heading."""
     is_code = False
     for index, line in enumerate(lines):
         is_code ^= line.startswith("```")
@@ -56,7 +56,7 @@ def _headings(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _section(lines: list[str], heading: str) -> list[str]:
-    """A heading and what follows, up to the next one that is not below it."""
+    """Return a heading and what follows, up to the next one that is not below it."""
     places = [p for p in _headings(lines) if anchor(lines[p]) == heading]
     depth = lines[places[0]].partition(" ")[0]
     ends = (

@@ -18,7 +18,7 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("paths", "*")
     parser.add_argument("-m", default="", help=HIDDEN)
     parser.flag("details", False, "Also show the places that need no manual work.")
@@ -29,7 +29,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the diagnosis; returns 1 if something is left to a person."""
+    """Print the diagnosis; return 1 if something is left to a person."""
     escape_unknown()
     from hookbridge.old_programs.scanning import diagnosis, verdict
 

@@ -29,11 +29,11 @@ class JobCommand:
     USAGE: str = "FILE.py --model_dir=DIR [--flag=value ...]"
 
     def define_flags(self, parser: Parser) -> None:
-        """Defines the command's flags."""
+        """Define the command's flags."""
         job_flags.define(parser, self.files)
 
     def run(self, values: Values) -> int:
-        """Runs the command; a training perhaps in a local cluster."""
+        """Run the command; a training perhaps in a local cluster."""
 
         def act(job: Any) -> None:
             text, results = self.work(job)

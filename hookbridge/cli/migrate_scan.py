@@ -13,7 +13,7 @@ FORMATS = ("text", "json", "sarif", "html")
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("paths", "+")
     parser.flag("format", "text", "Format of the report.", FORMATS)
     parser.flag("target", NEWEST, "The TensorFlow version that the code will run on.")
@@ -21,7 +21,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the report."""
+    """Print the report."""
     escape_unknown()
     from hookbridge.old_programs import scan
     from hookbridge.old_programs.scanning import formats

@@ -25,7 +25,7 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     cli_run.define_world(parser)
     parser.flag(
         "to", None, "Folder for the recording; it must not contain one yet.", str
@@ -40,7 +40,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> Callable[[], int]:
-    """Prepares the program; what is returned runs it in this process."""
+    """Prepare the program; what is returned runs it in this process."""
     from hookbridge.reference.recording_writer import new_folder
 
     if values.to is None:
@@ -65,7 +65,10 @@ def run(values: Values) -> Callable[[], int]:
 
 
 def _check_recorded(folder: Path) -> int:
-    """The exit code of what was recorded; says what it is, or that it is nothing."""
+    """Return the exit code of what was recorded.
+
+    Says what it is, or that it is nothing.
+    """
     from hookbridge.reference.recording_files import STEPS_FILE, Recording
     from hookbridge.reference.replay import described_recording
 

@@ -21,7 +21,7 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     define_world(parser)
     text = "A Python file whose `guests` (hooks and callbacks) join every training."
     parser.flag("guests", None, text, str)
@@ -30,7 +30,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def define_world(parser: Parser) -> None:
-    """Defines the command line, and the flags that choose the program's TensorFlow."""
+    """Define the command line, and the flags that choose the program's TensorFlow."""
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
@@ -44,7 +44,7 @@ def define_world(parser: Parser) -> None:
 
 
 def run(values: Values) -> Callable[[], int]:
-    """Prepares the program; what is returned runs it in this process."""
+    """Prepare the program; what is returned runs it in this process."""
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
             f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "
@@ -60,7 +60,7 @@ def run(values: Values) -> Callable[[], int]:
 
 
 def start(values: Values, **options: Any) -> Callable[[], int]:
-    """Prepares a program with what joins its trainings."""
+    """Prepare a program with what joins its trainings."""
     from hookbridge.old_programs.run.execute import prepare
     from hookbridge.old_programs.run.located import Launch
 

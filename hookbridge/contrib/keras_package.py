@@ -48,7 +48,7 @@ class _Keras(View):
         return value
 
     def _below(self, name: str) -> Any:
-        """A module inside of this one."""
+        """Return a module inside of this one."""
         try:
             value = find(f"{self.__name__}.{name}", self.__dict__["_of_tf1"])
         except ModuleNotFoundError:
@@ -62,7 +62,7 @@ class _Keras(View):
 
 @functools.cache
 def find(dotted: str, of_tf1: bool) -> Any:
-    """The module that a name of `keras` stands for.
+    """Return the module that a name of `keras` stands for.
 
     Args:
       dotted: the name of a module: `keras.layers.core`.
@@ -90,7 +90,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
 
 
 def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
-    """The names of a module that are found elsewhere."""
+    """Return the names of a module that are found elsewhere."""
     makers: dict[str, Callable[[], Any]] = {
         name: functools.partial(_named, replacement, of_tf1)
         for name, replacement in old_keras.own_names(dotted).items()
@@ -103,7 +103,7 @@ def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
 
 
 def _named(living: str, of_tf1: bool) -> Any:
-    """A name in its place of today, of Keras or of ours."""
+    """Return a name in its place of today, of Keras or of ours."""
     module, _, name = living.rpartition(".")
     is_of_keras = module.partition(".")[0] == KERAS
     owner = find(module, of_tf1) if is_of_keras else importlib.import_module(module)

@@ -28,7 +28,7 @@ class Contrib(types.ModuleType):
         super().__init__(
             name,
             "The parts of tf.contrib that hookbridge brings back; see "
-            "docs/running-tf1.md.",
+            "docs/what-comes-back.md.",
         )
         self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
 
@@ -42,11 +42,11 @@ class Contrib(types.ModuleType):
         return value
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """A name in a file that was taken for a module is a function that is gone."""
+        """Raise: a name in a file that was taken for a module is a removed function."""
         Gone(self.__name__.replace("tensorflow", "tf", 1))(*args, **kwargs)
 
     def __dir__(self) -> list[str]:
-        """The names that live: what a program finds that goes through the module."""
+        """Return the names that exist: what a program finds that lists the module."""
         real_names = () if self._contrib_real is None else dir(self._contrib_real)
         return sorted(
             {*contrib_names.listed(self._contrib_path), *real_names, *self.__dict__}
@@ -60,7 +60,7 @@ def root() -> Contrib:
 
 
 def find(path: str) -> Any:
-    """What stands behind a path below `tf.contrib`, or `None`."""
+    """Return what stands behind a path below `tf.contrib`, or `None`."""
     if path in contrib_names.NAMES:
         return resolve(contrib_names.NAMES[path])
     area, _, name = path.rpartition(".")
@@ -72,7 +72,7 @@ def find(path: str) -> Any:
 
 
 def _below(path: str, name: str) -> Any:
-    """The attribute `name` of the module `path`."""
+    """Return the attribute `name` of the module `path`."""
     area, has_files, files = path.partition(f".{_FILES}")
     if has_files:
         return _in_files(area, path, files.rpartition(".")[2], name)
@@ -87,11 +87,11 @@ def _below(path: str, name: str) -> Any:
         return value
     if was_there:
         return Gone(dotted)
-    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Way out: {hint(dotted)}.")
+    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Instead: {hint(dotted)}.")
 
 
 def _in_files(area: str, path: str, last: str, name: str) -> Any:
-    """The attribute `name` of `path`, the file `last` of an area.
+    """Return the attribute `name` of `path`, the file `last` of an area.
 
     The files of an area exist no more: a name of any file is looked for in an area
     that is called like the file, then in the whole area.
@@ -113,7 +113,10 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
 
 
 def resolve(source: str) -> Any:
-    """The object of a source; see `hookbridge.old_programs.names.contrib_names`."""
+    """Return the object of a source.
+
+    See `hookbridge.old_programs.names.contrib_names`.
+    """
     root, *parts = source.split(".")
     value: Any
     if root == "tf":
@@ -137,7 +140,7 @@ def resolve(source: str) -> Any:
 
 
 def _slim(source: str) -> Any:
-    """A module of tf_slim, or a name in one."""
+    """Return a module of tf_slim, or a name in one."""
     extras.check("tf_slim", user="What the program uses of tf.contrib")
     try:
         # Not by attribute: packages of tf_slim bind other modules to the names of their
@@ -149,7 +152,7 @@ def _slim(source: str) -> Any:
 
 
 def _attribute(module: Any, name: str) -> Any:
-    """An attribute of a module, or a module in it that nobody has imported yet."""
+    """Return an attribute of a module, or a module in it not yet imported."""
     value = getattr(module, name, _MISSING)
     if value is _MISSING and hasattr(module, "__path__"):
         try:

@@ -94,7 +94,7 @@ class _Private(View):
 
 
 def find(dotted: str) -> Any:
-    """The module that a name below `tensorflow.python` stands for."""
+    """Return the module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)
@@ -102,7 +102,7 @@ def find(dotted: str) -> Any:
 
 @functools.cache
 def _find_in_tensorflow(dotted: str) -> Any:
-    """A private module; public names replace those that it lost.
+    """Return a private module; public names replace those that it lost.
 
     Many functions have moved to another private module since TensorFlow 1. Most of
     them are also public, under the same name.
@@ -129,7 +129,7 @@ def _find_in_tensorflow(dotted: str) -> Any:
 
 
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
-    """The names of a module that are something else than in TensorFlow 1."""
+    """Return the names of a module that are something else than in TensorFlow 1."""
     tf = importlib.import_module("tensorflow")
     makers: dict[str, Callable[[], Any]] = {}
     for name, replacement in OTHERS.items():
@@ -143,7 +143,7 @@ def _others(dotted: str) -> dict[str, Callable[[], Any]]:
 
 
 def _in_its_place(dotted: str) -> Any:
-    """What stands for a private module that is no more; None if nothing does."""
+    """Return what stands for a private module that is no more; None if nothing does."""
     if f"{dotted}.".startswith(f"{ESTIMATOR}."):
         in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
         return importlib.import_module(in_estimator)
@@ -158,20 +158,20 @@ def _in_its_place(dotted: str) -> Any:
 
 
 def _estimator_export() -> Any:
-    """The decorator of Estimator's own code, which left TensorFlow with it."""
+    """Return the decorator of Estimator's own code, which left TensorFlow with it."""
     revive.namespaces()
     return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 
 def keras2_package() -> str:
-    """The package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
+    """Return the package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
     is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
 
 
 @functools.cache
 def _find_in_keras(dotted: str) -> Any:
-    """A module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
+    """Return a module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
 
     TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
     """

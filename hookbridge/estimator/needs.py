@@ -22,7 +22,7 @@ NEEDS = dict(line.split(": ", 1) for line in TABLE.read_text("utf-8").splitlines
 
 
 def check() -> None:
-    """Raises an error that lists the names that this TensorFlow lacks, if any."""
+    """Raise an error that lists the names that this TensorFlow lacks, if any."""
     lacking = []
     for module, names in NEEDS.items():
         for path in (f"{module}.{name}" for name in names.split()):

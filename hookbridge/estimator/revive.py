@@ -31,7 +31,7 @@ class ViewLoader(importlib.machinery.SourceFileLoader):
     """Runs a module of the package with the package's view of TensorFlow."""
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Executes the module; Python keeps a `__builtins__` that is already set."""
+        """Execute the module; Python keeps a `__builtins__` that is already set."""
         vars(module)["__builtins__"] = view.view_builtins()
         super().exec_module(module)
 
@@ -94,7 +94,7 @@ def namespaces() -> Namespaces:
 
 
 def _check_installed() -> None:
-    """Refuses an environment without the last Estimator package."""
+    """Refuse an environment without the last Estimator package."""
     version = ".".join(map(str, compat.tf_version()))
     extras.check(
         PACKAGE,
@@ -115,13 +115,13 @@ def _loaded() -> list[str]:
 
 
 def _forget() -> None:
-    """Drops the package's modules, so that the next import starts afresh."""
+    """Drop the package's modules, so that the next import starts afresh."""
     for name in _loaded():
         del sys.modules[name]
 
 
 def _check_not_imported() -> None:
-    """Makes sure that no module of the package runs without the view."""
+    """Make sure that no module of the package runs without the view."""
     root = sys.modules.get(PACKAGE)
     if root is None:
         # A failed import leaves submodules without their root.

@@ -23,20 +23,23 @@ _HAND_ON = ("Identity", "RefIdentity", "ReadVariableOp", "Cast", "Enter", "RefEn
 
 
 def handle_op(variable: Any) -> Any:
-    """The op that stands for a variable: its resource handle or its reference."""
+    """Return the op of a variable: its resource handle or its reference."""
     handle = getattr(variable, "handle", None)
     return handle.op if handle is not None and hasattr(handle, "op") else variable.op
 
 
 def origin(tensor: Any) -> Any:
-    """The tensor that a value comes from, looking through casts and reads."""
+    """Return the tensor that a value comes from, looking through casts and reads."""
     while tensor.op.type in _HAND_ON and tensor.op.inputs:
         tensor = tensor.op.inputs[0]
     return tensor
 
 
 def variable_behind(tensor: Any) -> Any:
-    """The variable whose value a tensor has, from any collection; None without one."""
+    """Return the variable whose value a tensor has, from any collection.
+
+    None without one.
+    """
     op, graph = origin(tensor).op, tensor.graph
     if op.type not in ("VarHandleOp", "VariableV2", "Variable"):
         return None
@@ -47,7 +50,9 @@ def variable_behind(tensor: Any) -> Any:
 
 
 def value_of(tensor: Any) -> Any:
-    """A tensor that can be fetched; for the handle of a variable, the variable's value.
+    """Return a tensor that can be fetched.
+
+    For the handle of a variable, the variable's value.
 
     The name that TensorFlow prints for a resource variable is that of its handle.
     """
@@ -58,7 +63,10 @@ def value_of(tensor: Any) -> Any:
 
 
 def variables(graph: Graph, *keys: str) -> list[Any]:
-    """The variables in collections, in order, each once; partitioned ones in parts."""
+    """Return the variables in collections, in order, each once.
+
+    Partitioned ones in parts.
+    """
     entries = (entry for key in keys for entry in graph.get_collection(key))
     leaves = (_as_variable(leaf) for leaf in _leaves(entries))
     # `==` on variables builds an op.
@@ -66,34 +74,39 @@ def variables(graph: Graph, *keys: str) -> list[Any]:
 
 
 def operations(graph: Graph, key: str) -> list[Any]:
-    """The ops of a collection, such as `UPDATE_OPS`: those of tensors and names too."""
+    """Return the ops of a collection, those of its tensors and names too."""
     elements = _elements(graph, key)
     return list(dict.fromkeys(getattr(element, "op", element) for element in elements))
 
 
 def tensors(graph: Graph, key: str) -> list[Any]:
-    """The tensors of a collection, such as `LOSSES`, as often as it has them."""
+    """Return the tensors of a collection, such as `LOSSES`, as often as it has them."""
     return [t for t in _elements(graph, key) if isinstance(t, tf.Tensor)]
 
 
 def savers(graph: Graph) -> list[Any]:
-    """The savers of a graph, each once."""
+    """Return the savers of a graph, each once."""
     entries = graph.get_collection(_KEYS.SAVERS)
     return list({id(saver): saver for saver in entries if is_saver(saver)}.values())
 
 
 def is_saver(value: object) -> bool:
-    """Whether an entry of the collection `SAVERS` saves and restores."""
+    """Return whether an entry of the collection `SAVERS` saves and restores."""
     return all(callable(getattr(value, name, None)) for name in ("save", "restore"))
 
 
 def eval_step(graph: Graph) -> Any:
-    """The variable that counts the steps of an evaluation; None in a training."""
+    """Return the variable that counts the steps of an evaluation.
+
+    None in a training.
+    """
     return next(iter(variables(graph, _KEYS.EVAL_STEP)), None)
 
 
 def global_step(graph: Graph) -> Any:
-    """The variable that counts the steps of a training; None if the graph has none.
+    """Return the variable that counts the steps of a training.
+
+    None if the graph has none.
 
     As `tf.compat.v1.train.get_global_step`, it is in the collection `GLOBAL_STEP` or
     has the name `global_step`. That function returns a tensor for the second one, and
@@ -130,14 +143,14 @@ def _refuse_computed(listed: Iterable[Any]) -> None:
 
 
 def _elements(graph: Graph, key: str) -> Iterator[Any]:
-    """The tensors and ops of a collection, without what the graph does not know."""
+    """Yield the tensors and ops of a collection that the graph knows."""
     for leaf in _leaves(graph.get_collection(key)):
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
             yield graph.as_graph_element(leaf)
 
 
 def _leaves(entries: Iterable[Any]) -> Iterator[Any]:
-    """The entries, and those in the lists and partitioned variables among them."""
+    """Yield the entries, and those in lists and partitioned variables."""
     for entry in entries:
         if _is_leaf(entry):
             yield entry
@@ -152,7 +165,7 @@ def _is_leaf(entry: object) -> bool:
 
 
 def _as_variable(entry: object) -> Any:
-    """The variable that an entry is or reads; None for anything else."""
+    """Return the variable that an entry is or reads; None for anything else."""
     if isinstance(entry, tf.Tensor):
         return variable_behind(entry)
     return entry if isinstance(entry, _VARIABLES) else None

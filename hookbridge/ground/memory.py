@@ -34,12 +34,12 @@ class Fact(Generic[T]):
         self.name = name
 
     def get(self, owner: Any) -> T | None:
-        """Returns what is remembered of an object, or None."""
+        """Return what is remembered of an object, or None."""
         value: T | None = _record_of(owner).get(self)
         return value
 
     def put(self, owner: Any, value: T) -> None:
-        """Remembers a value of an object, in place of an earlier one."""
+        """Remember a value of an object, in place of an earlier one."""
         record = _record_of(owner)
         is_new = not record
         record[self] = value
@@ -47,12 +47,12 @@ class Fact(Generic[T]):
             _keep(owner, record)
 
     def pop(self, owner: Any) -> T | None:
-        """Forgets what is remembered of an object, and returns it."""
+        """Forget what is remembered of an object, and return it."""
         value: T | None = _record_of(owner).pop(self, None)
         return value
 
     def get_or_put(self, owner: Any, make: Callable[[], T]) -> T:
-        """Returns what is remembered of an object; it is made the first time."""
+        """Return what is remembered of an object; it is made the first time."""
         value = self.get(owner)
         if value is None:
             value = make()
@@ -60,19 +60,19 @@ class Fact(Generic[T]):
         return value
 
     def values(self) -> list[T]:
-        """Returns what is remembered of all objects that are alive."""
+        """Return what is remembered of all objects that are alive."""
         entries = list(_records.values())
         return [record[self] for _, record in entries if self in record]
 
 
 def _record_of(owner: Any) -> dict[Fact[Any], Any]:
-    """Returns the record of an object; an empty one, not kept, if it has none."""
+    """Return the record of an object; an empty one, not kept, if it has none."""
     entry = _records.get(id(owner))
     return {} if entry is None or entry[0]() is not owner else entry[1]
 
 
 def _keep(owner: Any, record: dict[Fact[Any], Any]) -> None:
-    """Keeps the record of an object for as long as the object lives."""
+    """Keep the record of an object for as long as the object lives."""
     number = id(owner)
     try:
         reference = weakref.ref(owner, lambda _: _records.pop(number, None))
@@ -82,12 +82,12 @@ def _keep(owner: Any, record: dict[Fact[Any], Any]) -> None:
 
 
 def remembered(owner: Any) -> dict[str, Any]:
-    """Returns what is remembered of an object, by the names of the facts."""
+    """Return what is remembered of an object, by the names of the facts."""
     return {fact.name: value for fact, value in _record_of(owner).items()}
 
 
 def report() -> str:
-    """Returns a line for each fact that is remembered of any object, for people."""
+    """Return a line for each fact that is remembered of any object, for people."""
     lines = []
     for reference, record in list(_records.values()):
         owner = reference()
@@ -98,5 +98,5 @@ def report() -> str:
 
 
 def forget() -> None:
-    """Forgets everything, as a new process does."""
+    """Forget everything, as a new process does."""
     _records.clear()

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def packaged(package: str, *names: str) -> Any:
-    """A file or folder of a package, which has `read_text` and `iterdir`.
+    """Return a file or folder of a package, which has `read_text` and `iterdir`.
 
     Args:
       package: the package's name.
@@ -22,7 +22,7 @@ def packaged(package: str, *names: str) -> Any:
 
 
 def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
-    """A file or folder that `setup.py` copies into a package of a wheel.
+    """Return a file or folder that `setup.py` copies into a package of a wheel.
 
     A checkout has it elsewhere, at `in_checkout`.
     """
@@ -32,7 +32,7 @@ def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
 
 
 def files_below(folder: Any, suffix: str) -> Iterator[str]:
-    """The paths below a folder of `packaged` that end with a suffix."""
+    """Yield the paths below a folder of `packaged` that end with a suffix."""
     for item in folder.iterdir():
         if item.is_dir():
             yield from (f"{item.name}/{path}" for path in files_below(item, suffix))

@@ -34,7 +34,7 @@ class Graph(Protocol):
     def get_operations(self) -> list[Any]: ...
 
     def __getattr__(self, name: str) -> Any:
-        """What only TensorFlow's own graph has, not a live one."""
+        """Return what only TensorFlow's own graph has, not a live one."""
 
 
 class Coordinator(Protocol):
@@ -126,7 +126,7 @@ class KerasModel(Protocol):
     def metrics(self) -> list[Any]: ...
 
     def __getattr__(self, name: str) -> Any:
-        """What only some Kerases have, or what a user has added."""
+        """Return what only some Kerases have, or what a user has added."""
 
 
 class Callback(Protocol):

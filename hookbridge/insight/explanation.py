@@ -108,7 +108,7 @@ class Explanation(NamedTuple):
         return "\n".join([*lines, more])
 
     def details(self) -> str:
-        """The events of each guest with where they come from, its role and its cost."""
+        """Return the events of each guest, where they come from, its role and cost."""
         lines = [f"Host: {HOSTS[self.host]}"]
         for guest in self.guests:
             lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
@@ -131,7 +131,7 @@ class Explanation(NamedTuple):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain dicts and lists, for `json.dump`."""
+        """Return the report as plain dicts and lists, for `json.dump`."""
         return {
             "host": self.host,
             "guests": [
@@ -142,7 +142,7 @@ class Explanation(NamedTuple):
 
 
 def explain(items: object, host: Host = "session") -> Explanation:
-    """Tells what a host would deliver to each guest, without running anything.
+    """Tell what a host would deliver to each guest, without running anything.
 
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.
@@ -161,7 +161,7 @@ def explain(items: object, host: Host = "session") -> Explanation:
 
 
 def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
-    """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
+    """Report whether a loop refuses a guest, runs it or wraps it, and its events."""
     callbacks = [g.item for g in guests if g.kind == "callback"]
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
@@ -185,14 +185,14 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
 
 
 def _lost_at_restart(guest: Guest) -> str:
-    """What a restart loses of what a guest wrote; empty if nothing is known."""
+    """Return what a restart loses of what a guest wrote; empty if nothing is known."""
     if guest.stock.makes_folder != "never" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 
 
 def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
-    """The processes that call a guest of this role."""
+    """Return the processes that call a guest of this role."""
     if host == "parameter_server" and role != "evaluator":
         return "the coordinator"
     if host == "fit" and guest.is_of_chief:
@@ -203,7 +203,7 @@ def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
 def _events(
     guest: Guest, callbacks: list[Any], is_native: bool, is_late: bool
 ) -> list[EventReport]:
-    """The events that a guest overrides, and when each of them comes."""
+    """Return the events that a guest overrides, and when each of them comes."""
     rows = []
     in_list = callbacks if guest.kind == "callback" else []
     for event in lifecycle.overridden(guest.item, guest.kind, in_list):
@@ -216,7 +216,7 @@ def _events(
 
 
 def _cost(kind: lifecycle.Kind, host: Host, events: list[str]) -> str:
-    """What a guest adds to each step, by the events that it gets."""
+    """Return what a guest adds to each step, by the events that it gets."""
     by_batch = any("batch" in event for event in events)
     by_run = "before_run" in events or "after_run" in events
     if kind == "hook":

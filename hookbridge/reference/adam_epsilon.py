@@ -33,7 +33,7 @@ class EpsilonCause(NamedTuple):
 
 
 def epsilon_of(rules: UpdateRules) -> EpsilonCause | None:
-    """The epsilon that explains the port's moves; None if none does."""
+    """Return the epsilon that explains the port's moves; None if none does."""
     rule = rules.rule
     if rule.kind != "adam":
         return None
@@ -55,7 +55,7 @@ def epsilon_of(rules: UpdateRules) -> EpsilonCause | None:
 
 
 def _candidates(rules: UpdateRules) -> Iterator[tuple[Rule, int]]:
-    """Rules with another epsilon, and how many numbers were fitted."""
+    """Yield rules with another epsilon, and how many numbers were fitted."""
     rule = rules.rule
     yield replace(rule, epsilon_last=True), 0
     # Those of frameworks, and others that people choose.

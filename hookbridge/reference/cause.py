@@ -42,7 +42,7 @@ class Cause:
 
 
 def ranked(causes: Iterable[Cause]) -> list[Cause]:
-    """The causes that explain enough, those that explain most first.
+    """Return the causes that explain enough, those that explain most first.
 
     Facts come last. Two causes whose parts differ by less than half a percent explain
     as much; then the one with fewer fitted numbers is first.
@@ -62,7 +62,7 @@ def ranked(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def explained(difference: Any, residual: Any) -> float:
-    """The part of a difference that is not in the residual, from 0 to 1."""
+    """Return the part of a difference that is not in the residual, from 0 to 1."""
     size = norm(difference)
     if not size or not math.isfinite(size):
         return 0.0
@@ -71,10 +71,10 @@ def explained(difference: Any, residual: Any) -> float:
 
 
 def is_near(number: float, other: float, part: float = 1e-3) -> bool:
-    """Whether a number is another one, but for rounding."""
+    """Return whether a number is another one, but for rounding."""
     return math.isclose(number, other, rel_tol=part)
 
 
 def flat(arrays: Iterable[Any]) -> Any:
-    """Arrays as one vector."""
+    """Return arrays as one vector."""
     return np.concatenate([np.zeros(0), *(np.ravel(array) for array in arrays)])

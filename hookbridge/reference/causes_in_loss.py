@@ -18,7 +18,7 @@ _SMALL = 0.02
 
 
 def loss_causes(evidence: StepEvidence) -> Iterator[Cause]:
-    """A factor of the loss, l2, and both."""
+    """Yield a factor of the loss, l2, and both."""
     if not evidence.gradients:
         yield from _factor_of_losses(evidence)
         return
@@ -65,7 +65,7 @@ def _factor(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _l2(evidence: StepEvidence) -> Iterator[Cause]:
-    """A share of each weight in its gradient, in one of the two only."""
+    """Yield a share of each weight in its gradient, in one of the two only."""
     shares = {
         name: _share(p.port - p.reference, p.weight)
         for name, p in evidence.gradients.items()
@@ -93,7 +93,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
-    """A factor of the loss without its l2 term, which both have."""
+    """Yield a factor of the loss without its l2 term, which both have."""
     factor = _factor_beyond_weights(evidence)
     product = product_of_dimensions(factor, evidence.batch)
     if not product:
@@ -121,7 +121,10 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _factor_beyond_weights(evidence: StepEvidence) -> float:
-    """The factor of what is in the gradients but a share of the weights; else 0."""
+    """Return the factor of what is in the gradients but a share of the weights.
+
+    Else 0.
+    """
     above = below = 0.0
     for p in evidence.gradients.values():
         reference, port = _without(p.reference, p.weight), _without(p.port, p.weight)
@@ -144,7 +147,7 @@ def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
 
 
 def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int, ...]:
-    """The dimensions of a batch whose product a factor, or its inverse, is."""
+    """Return the dimensions of a batch whose product a factor, or its inverse, is."""
     if not factor or not math.isfinite(factor) or factor < 0:
         return ()
     size = max(factor, 1 / factor)
@@ -177,7 +180,7 @@ def _dot(a: Any, b: Any) -> float:
 
 
 def _share(difference: Any, weight: Any) -> float:
-    """How much of a weight is in a difference, by least squares."""
+    """Return how much of a weight is in a difference, by least squares."""
     size = _dot(weight, weight)
     return _dot(weight, difference) / size if size else 0.0
 
@@ -187,13 +190,13 @@ def _without(gradient: Any, weight: Any) -> Any:
 
 
 def _large(shares: Mapping[str, float]) -> dict[str, float]:
-    """The shares that are more than rounding."""
+    """Return the shares that are more than rounding."""
     most = max(map(abs, shares.values()), default=0.0)
     return {n: s for n, s in shares.items() if abs(s) > _SMALL * most}
 
 
 def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
-    """Shares of two digits, so that equal ones are equal."""
+    """Return shares of two digits, so that equal ones are equal."""
     return {name: float(f"{share:.2g}") for name, share in shares.items()}
 
 

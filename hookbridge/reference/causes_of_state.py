@@ -22,7 +22,7 @@ class _Moved(NamedTuple):
 
 
 def state_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made moving averages, or the global step, differ."""
+    """Yield what made moving averages, or the global step, differ."""
     if pairing.reference.variables[first.name]["kind"] == "counter":
         yield from _counter(pairing, first)
         return
@@ -46,7 +46,7 @@ def _counter(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
-    """The moving averages around a step that both have whole."""
+    """Yield the moving averages around a step that both have whole."""
     after = [r.steps[number - 1] for r in (pairing.reference, pairing.port)]
     values = [step.arrays("variables") for step in after]
     before = pairing.reference.initial
@@ -61,7 +61,7 @@ def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
 
 
 def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
-    """Moving averages that the port leaves as they were."""
+    """Yield moving averages that the port leaves as they were."""
     still = [n for n, m in moved.items() if np.array_equal(m.port, m.before)]
     if still:
         verdict = "no moving average moves" if len(still) == len(moved) else "unmoved: "
@@ -100,7 +100,7 @@ def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
 
 
 def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
-    """Variances of a sample, which are n / (n - 1) times as large.
+    """Yield variances of a sample, which are n / (n - 1) times as large.
 
     With the momentum `a` a moving average after a step is `a * before`, and the rest
     is the batch's. So the difference is that rest, divided by `n - 1` where the port
@@ -134,7 +134,7 @@ def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
 
 
 def _explained(moved: dict[str, _Moved], predicted: dict[str, Any]) -> float:
-    """The part of the difference that predicted averages of the port explain."""
+    """Return the part of the difference that predicted averages of the port explain."""
 
     def scaled(name: str, value: Any) -> Any:
         m = moved[name]

@@ -31,14 +31,14 @@ class UpdateRules:
         self.predicted: Any = rule.moves(updates.port)
 
     def explained(self, rule: Rule) -> float:
-        """The part of the difference that another rule in the port explains."""
+        """Return the part of the difference that another rule in the port explains."""
         scaled = self._scaled
         moves = self.updates.port.moves
         difference = scaled(moves - self.predicted)
         return explained(difference, scaled(moves - rule.moves(self.updates.port)))
 
     def fitted(self, make: Make, values: Any) -> tuple[float, float]:
-        """The number with which a rule explains most, and how much that is.
+        """Return the number with which a rule explains most, and how much that is.
 
         Args:
           make: makes a rule of a number.
@@ -67,7 +67,10 @@ class UpdateRules:
 
 
 def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
-    """The reference's rule and the port's moves; None if no rule predicts the first."""
+    """Return the reference's rule and the port's moves.
+
+    None if no rule predicts the first.
+    """
     updates = updates_of(pairing, until)
     optimizers = pairing.reference.header.get("optimizer") or []
     if updates is None or len(optimizers) != 1:
@@ -91,7 +94,7 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
 
 
 def _off(rule: Rule, updates: Updates) -> float:
-    """How far a rule's prediction of the reference's moves is off."""
+    """Return how far a rule's prediction of the reference's moves is off."""
     course = updates.reference
     moves = rule.moves(course) - course.moves
     # A float32 weight cannot move by less than the unit of its last place.
@@ -103,7 +106,7 @@ def _off(rule: Rule, updates: Updates) -> float:
 def _clipping_of_reference(
     updates: Updates, pairing: Pairing
 ) -> list[tuple[Any, float]]:
-    """The ways in which the reference may clip, by gradients before and after."""
+    """Return how the reference may clip, by gradients before and after."""
     limits: list[tuple[Any, float]] = [("", 0.0)]
     for step in pairing.reference.steps[: updates.steps]:
         raw, applied = (step.line[k] for k in ("gradient_norms", "applied_norms"))
@@ -121,12 +124,12 @@ def _clipping_of_reference(
 
 
 def step_largest(updates: Updates) -> float:
-    """The largest element of the reference's gradients."""
+    """Return the largest element of the reference's gradients."""
     return float(np.abs(updates.reference.gradients).max(initial=0.0))
 
 
 def update_causes(rules: UpdateRules) -> Iterator[Cause]:
-    """The causes in the update rule, each with what it explains."""
+    """Yield the causes in the update rule, each with what it explains."""
     bases = [rules.rule]
     if rules.rule.kind in ("adam", "rmsprop"):
         # A port may have another mistake, and PyTorch's place of epsilon.
@@ -183,7 +186,7 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def _kinds_of_momentum(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """The rate within the momentum, and Nesterov's."""
+    """Yield the rate within the momentum, and Nesterov's."""
     if np.ptp(rules.updates.port.rates):
         with_rate = replace(base, rate_in_momentum=True)
         text = (
@@ -309,7 +312,7 @@ def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
 
 
 def _part(rules: UpdateRules, residual: Any) -> float:
-    """What a residual leaves of the difference to the reference's rule."""
+    """Return what a residual leaves of the difference to the reference's rule."""
     updates = rules.updates
     scaled = [
         (moves / updates.sizes)[:, updates.clear]

@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing that was compared differs."""
+        """Return whether nothing that was compared differs."""
         return self.first is None
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Comparison:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison for JSON; a number that is not finite is None."""
+        """Return the comparison for JSON; a number that is not finite is None."""
         first = None if self.first is None else self.first._asdict()
         if first and not math.isfinite(first["difference"]):
             first["difference"] = None
@@ -117,7 +117,7 @@ def compare(
     names: Mapping[str, str] | None = None,
     tolerance: float | None = None,
 ) -> Comparison:
-    """Compares two recordings, step by step, in the order of causes.
+    """Compare two recordings, step by step, in the order of causes.
 
         print(hb.compare("reference/", "port/"))
 
@@ -155,7 +155,7 @@ def compare(
     if epsilon is not None and epsilon.is_of_framework and judged.first is not None:
         # What follows from another epsilon is not another difference.
         judged = _beyond_epsilon(pairing, judged.first, epsilon)
-        notes.append(f"the same but for where Adam adds epsilon: {epsilon.cause}")
+        notes.append(f"the same except where Adam adds epsilon: {epsilon.cause}")
     return Comparison(
         recorded,
         ported,
@@ -179,7 +179,7 @@ class _Judged(NamedTuple):
 
 
 def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
-    """The layers with their measures, the first difference and its causes."""
+    """Return the layers with their measures, the first difference and its causes."""
     layers = [
         Layer(name, measured, "" if measured else pairing.why_not(name))
         for name, measured in measures.items()
@@ -197,7 +197,7 @@ def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
 
 
 def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> _Judged:
-    """Judges again, with the tolerance of what an epsilon of the framework makes."""
+    """Judge again, with the tolerance of what an epsilon of the framework makes."""
     wider = _OF_EPSILON * max(first.difference, epsilon.size)
     moved = {"loss", *pairing.variables.pairs}
     early = ("data", "initial weights")
@@ -212,7 +212,7 @@ def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> 
 
 
 def _layer_of(first: Measure, layers: list[Layer]) -> str:
-    """The layer of a difference; it is a drift if it was growing before."""
+    """Return the layer of a difference; it is a drift if it was growing before."""
     same = (m for layer in layers for m in layer.measures if m.name == first.name)
     before = [m for m in same if m.layer == first.layer and m.step == first.step - 1]
     grows = any(m.difference > 0.1 * m.tolerance for m in before)
@@ -221,7 +221,7 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
 
 
 def described(measure: Measure) -> str:
-    """A difference in one clause."""
+    """Return a difference in one clause."""
     return (
         f"step {measure.step}, `{measure.name}`: {_percent(measure.difference)} off, "
         f"{_percent(measure.tolerance)} allowed"
@@ -229,7 +229,7 @@ def described(measure: Measure) -> str:
 
 
 def _percent(part: float) -> str:
-    """A part of a size in percent, with two digits."""
+    """Return a part of a size in percent, with two digits."""
     if math.isinf(part):
         return "infinitely far"
     percent = 100 * part

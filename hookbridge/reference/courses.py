@@ -40,7 +40,7 @@ class Updates(NamedTuple):
 
 
 def updates_of(pairing: Pairing, until: int) -> Updates | None:
-    """The updates that both have recorded whole, from the first step on.
+    """Return the updates that both have recorded whole, from the first step on.
 
     Where the port has no gradients, those of the reference serve as long as nothing
     differs: up to step `until`.
@@ -77,7 +77,7 @@ def updates_of(pairing: Pairing, until: int) -> Updates | None:
 
 
 def _moving(pairing: Pairing) -> list[str]:
-    """The weights of both with a gradient."""
+    """Return the weights of both with a gradient."""
     reference = pairing.reference.steps[0].arrays("gradients")
     port = pairing.port.steps[0].arrays("gradients")
     return [
@@ -91,7 +91,7 @@ def _moving(pairing: Pairing) -> list[str]:
 
 
 def _whole_steps(pairing: Pairing, names: list[str], own: bool) -> int:
-    """How many steps from the first on have whole variables and gradients in both."""
+    """Return how many steps from the first on both have recorded whole."""
     count = 0
     for steps in pairing.steps:
         for index, step in enumerate(steps):
@@ -105,7 +105,7 @@ def _whole_steps(pairing: Pairing, names: list[str], own: bool) -> int:
 
 
 def _elements(value: Any) -> Any:
-    """The elements of a variable that are looked at."""
+    """Return the elements of a variable that are looked at."""
     if value.size <= _ELEMENTS:
         return np.arange(value.size)
     return np.random.RandomState(0).choice(value.size, _ELEMENTS, replace=False)
@@ -120,7 +120,7 @@ def _course(
     of_port: bool,
     own: bool,
 ) -> Course:
-    """The course of one recording, with the reference's gradients unless `own`."""
+    """Return the course of a recording, with the reference's gradients unless `own`."""
     recording: Recording = pairing.port if of_port else pairing.reference
     pairs = pairing.variables.pairs
     keys = {name: pairs[name] if of_port else name for name in names}
@@ -152,7 +152,7 @@ def _course(
 
 
 def _rate(step: RecordedStep, reference_step: RecordedStep) -> float:
-    """The rate of a step, else the rate of the reference's, else 1."""
+    """Return the rate of a step, else the rate of the reference's, else 1."""
     rate = step.learning_rate
     if rate is None:
         rate = reference_step.learning_rate
@@ -164,7 +164,7 @@ def _vector(parts: dict[str, Any], chosen: dict[str, Any]) -> Any:
 
 
 def _clear(pairing: Pairing, names: list[str], chosen: dict[str, Any]) -> Any:
-    """The elements whose first gradient is more than rounding."""
+    """Return the elements whose first gradient is more than rounding."""
     parts = []
     for name in names:
         clear = pairing.clear_of(name)

@@ -73,7 +73,7 @@ class Pairing:
         self.noisy: frozenset[str] = self._noise()
 
     def _noise(self) -> frozenset[str]:
-        """Weights whose first gradient is rounding: what Adam makes of it is chance.
+        """Return weights whose first gradient is rounding: Adam moves them by chance.
 
         The reference tells it, or the port where the reference has no gradients.
         """
@@ -99,7 +99,10 @@ class Pairing:
         return None
 
     def tolerance(self, layer: str, step: int) -> float:
-        """The tolerance of a layer in a step; rounding adds up over the steps."""
+        """Return the tolerance of a layer in a step.
+
+        Rounding adds up over the steps.
+        """
         grows = layer not in ("data", "initial weights")
         return self._loss_tolerance * LAYERS[layer] * (step if grows else 1)
 
@@ -130,12 +133,12 @@ class Pairing:
         return Measure(layer, step, name, difference, self.tolerance(layer, step))
 
     def _exact(self, name: str, step: int, a: float, b: float) -> Measure:
-        """A number of the optimizer, which is the same without rounding."""
+        """Return a number of the optimizer, which is the same without rounding."""
         exact = self._loss_tolerance * LAYERS["initial weights"]
         return Measure("update", step, name, relative(a, b, abs(a)), exact)
 
     def settings(self) -> Iterator[tuple[str, float, float]]:
-        """The numbers that the optimizers of both are set to."""
+        """Yield the numbers that the optimizers of both are set to."""
         port = _settings(self.port)
         for name, number in _settings(self.reference).items():
             if name in port:
@@ -154,7 +157,7 @@ class Pairing:
     def _forward(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far the losses of a step are apart."""
+        """Yield how far the losses of a step are apart."""
         reference_loss, port_loss = reference_step.loss, port_step.loss
         if reference_loss is None or port_loss is None:
             return
@@ -173,7 +176,7 @@ class Pairing:
     def _gradients(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far the gradients of a step are apart, by whole arrays or by norms."""
+        """Yield how far the gradients of a step are apart, by arrays or by norms."""
         reference_norms = reference_step.line["gradient_norms"]
         port_norms = port_step.line["gradient_norms"]
         whole = [reference_step.arrays("gradients"), port_step.arrays("gradients")]
@@ -191,7 +194,7 @@ class Pairing:
     def _moves(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far variables moved: since the begin if they are whole, or in this step.
+        """Yield how far variables moved: since the begin if whole, or in this step.
 
         What a variable's own rounding adds is not a difference, nor what moving
         averages take over from weights that move by chance.
@@ -225,7 +228,7 @@ class Pairing:
                 yield self._measure(layer, step, name, far)
 
     def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:
-        """How far two moves of a whole variable are apart, beyond rounding."""
+        """Return how far two moves of a whole variable are apart, beyond rounding."""
         is_weight = self.reference.variables[name]["kind"] == "weight"
         clear = self.clear_of(name) if is_weight and a.shape == b.shape else None
         if clear is not None:
@@ -233,7 +236,7 @@ class Pairing:
         return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)
 
     def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
-        """The whole variables after a step, less what they were at the begin."""
+        """Return the whole variables after a step, less what they were at the begin."""
         initial = self._initial[place]
         with np.errstate(invalid="ignore"):
             return {
@@ -259,7 +262,7 @@ class Pairing:
         return f"not recorded in the {' and the '.join(lacking)}"
 
     def alone(self) -> dict[str, list[str]]:
-        """The weights that one of the two has, and the other has not."""
+        """Return the weights that one of the two has, and the other has not."""
         parts = (
             ("reference", self.reference, self.variables.unmatched),
             ("port", self.port, self.variables.unmatched_port),
@@ -270,7 +273,7 @@ class Pairing:
         }
 
     def notes(self) -> Iterator[str]:
-        """What is to be known beside the differences."""
+        """Yield what is to be known beside the differences."""
         counts = len(self.reference.steps), len(self.port.steps)
         if counts[0] != counts[1]:
             yield f"the reference has {counts[0]} steps, the port {counts[1]}"
@@ -295,7 +298,7 @@ class Pairing:
 
 
 def _not_exercised(recording: Recording) -> Iterator[str]:
-    """What the reference has, and never did in the recorded steps."""
+    """Yield what the reference has, and never did in the recorded steps."""
     if not recording.header.get(CHANGES_GRADIENTS):
         return
     for step in recording.steps:
@@ -311,7 +314,7 @@ def _not_exercised(recording: Recording) -> Iterator[str]:
 
 
 def _settings(recording: Recording) -> dict[str, float]:
-    """The numbers of the one optimizer, by their names in Keras."""
+    """Return the numbers of the one optimizer, by their names in Keras."""
     optimizers = recording.header.get("optimizer") or []
     if len(optimizers) != 1:
         return {}
@@ -325,6 +328,6 @@ def _settings(recording: Recording) -> dict[str, float]:
 
 
 def _batch_shapes(recording: Recording) -> dict[str, tuple[int, ...]]:
-    """The shapes of the first batch."""
+    """Return the shapes of the first batch."""
     batch = recording.steps[0].line["batch"]
     return {name: tuple(shape) for name, (shape, _) in batch.items()}

@@ -42,7 +42,7 @@ class StepEvidence:
         self.gradients: dict[str, Pair] = dict(self._pairs(*steps))
 
     def _pairs(self, reference: Any, port: Any) -> Any:
-        """The finite gradients of equal shape that both steps have, by variable."""
+        """Yield the finite gradients of equal shape that both have, by variable."""
         gradients = reference.arrays("gradients")
         port_gradients = port.arrays("gradients")
         weights = self.pairing.reference.initial
@@ -64,7 +64,7 @@ class StepEvidence:
         return sum(pair.reference.size for pair in self.gradients.values())
 
     def explained(self, gradients: dict[str, Any], loss: float | None) -> float:
-        """The part of the difference that predicted values of the port explain.
+        """Return the part of the difference that predicted values of the port explain.
 
         Args:
           gradients: `{recorded name: gradient in the port}` as it is predicted; those

@@ -18,7 +18,7 @@ _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp
 
 
 def is_of_gradients(op: Any) -> bool:
-    """Whether an op is in a scope of what computes gradients."""
+    """Return whether an op is in a scope of what computes gradients."""
     return _GRADIENTS.search(op.name) is not None
 
 
@@ -59,7 +59,7 @@ def _gradient_of_apply(op: Any) -> tuple[str, Parts]:
 
 
 def _gradient_of_change(change: Any) -> Parts:
-    """The gradient behind a change of a variable; empty if none is.
+    """Return the gradient behind a change of a variable; empty if none is.
 
     Adam adds up the rows that occur twice; gradient descent scatters them. An optimizer
     of a program's own, such as BERT's, assigns what it makes of a whole gradient.
@@ -73,7 +73,7 @@ def _gradient_of_change(change: Any) -> Parts:
 
 
 def _rows_before_adding(op: Any) -> Parts:
-    """Rows before an optimizer adds up those that occur twice; empty if none does."""
+    """Return the rows before an optimizer adds up those that occur twice."""
     todo, visited = [op], set()
     while todo:
         op = todo.pop(0)
@@ -88,7 +88,7 @@ def _rows_before_adding(op: Any) -> Parts:
 
 
 def _gradient_behind(tensor: Any, default: Any) -> Any:
-    """The gradient behind one that was clipped, decayed or scaled; or `default`.
+    """Return the gradient behind one that was clipped, decayed or scaled; or `default`.
 
     All of them keep the shape, so the way back goes through inputs of the same shape.
     """

@@ -16,7 +16,7 @@ from hookbridge.reference.graph_gradients import is_of_gradients
 
 
 def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
-    """The variables with real numbers that ops write, without `known` and slots.
+    """Return the variables with real numbers that ops write, without `known` and slots.
 
     An optimizer's slots are what its update ops take, or what a gradient moves.
     """
@@ -37,7 +37,7 @@ def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
 
 
 def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
-    """Whether ops write a variable, and none of them what a gradient has computed."""
+    """Return whether ops write a variable, but nothing that a gradient computed."""
     handle = collected.handle_op(variable)
     writers = [
         op
@@ -49,7 +49,7 @@ def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
 
 
 def _users(own: Any) -> Iterator[Any]:
-    """The ops that take a variable, also through ops that only pass it on."""
+    """Yield the ops that take a variable, also through ops that only pass it on."""
     todo, visited = list(own.outputs), set()
     while todo:
         for op in todo.pop().consumers():
@@ -60,7 +60,10 @@ def _users(own: Any) -> Iterator[Any]:
 
 
 def _sources(ops: Iterable[Any]) -> set[Any]:
-    """The ops whose values others take; an op that is only waited for gives none."""
+    """Return the ops whose values others take.
+
+    An op that is only waited for gives none.
+    """
     todo, visited = list(ops), set()
     while todo:
         op = todo.pop()

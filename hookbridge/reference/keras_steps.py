@@ -27,7 +27,7 @@ Write = Callable[[KerasStep], None]
 
 
 def is_model(value: Any) -> bool:
-    """Whether it is a model of Keras 3 on a backend other than TensorFlow."""
+    """Return whether it is a model of Keras 3 on a backend other than TensorFlow."""
     keras = sys.modules.get("keras")
     if keras is None or str(getattr(keras, "__version__", "2")).startswith("2"):
         return False
@@ -35,19 +35,19 @@ def is_model(value: Any) -> bool:
 
 
 def arrays_of(model: Any) -> dict[str, Any]:
-    """The weights and moving averages of a model: `{path: array}`."""
+    """Return the weights and moving averages of a model: `{path: array}`."""
     return {v.path: _array(v.value) for v in _weights(model)}
 
 
 def assign(model: Any, arrays: Mapping[str, Any]) -> None:
-    """Gives a model the values of arrays that have the names of `arrays_of`."""
+    """Give a model the values of arrays that have the names of `arrays_of`."""
     for variable in _weights(model):
         if variable.path in arrays:
             variable.assign(arrays[variable.path])
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """The class and the numbers of a model's optimizer."""
+    """Return the class and the numbers of a model's optimizer."""
     if model.optimizer is None:
         return {}
     config = model.optimizer.get_config()
@@ -57,7 +57,7 @@ def settings_of(model: Any) -> dict[str, Any]:
 
 
 def callback(model: Any, write: Write) -> Any:
-    """A callback that gives `write` each step of the model's `fit`."""
+    """Return a callback that gives `write` each step of the model's `fit`."""
     import keras
 
     class StepRecorder(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
@@ -78,7 +78,7 @@ def callback(model: Any, write: Write) -> Any:
             self.end()
 
         def end(self) -> None:
-            """Gives the model its own function back, also after an error."""
+            """Give the model its own function back, also after an error."""
             if self._patch is not None:
                 self._patch.remove()
 
@@ -86,7 +86,7 @@ def callback(model: Any, write: Write) -> Any:
 
 
 def _check(model: Any, recorded: Any) -> None:
-    """Raises where a `fit` cannot be recorded."""
+    """Raise where a `fit` cannot be recorded."""
     import keras
 
     why = ""
@@ -178,19 +178,19 @@ def _step_of_torch(model: Any, plain: Any, write: Write) -> Any:
 
 
 def _losses(model: Any) -> tuple[float, float]:
-    """The sum of the losses of an epoch up to now, and of how many examples."""
+    """Return the sum of the losses of an epoch up to now, and of how many examples."""
     (metric,) = (m for m in model.metrics if m.name == _LOSS)
     total, count = (float(_array(v.value)) for v in metric.variables)
     return total, count
 
 
 def _weights(model: Any) -> list[Any]:
-    """The variables of a model without seeds, each once."""
+    """Return the variables of a model without seeds, each once."""
     return list({id(v): v for v in model.weights}.values())
 
 
 def _batch(data: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a batch, by the names that they have in other recordings."""
+    """Yield the parts of a batch, by the names that they have in other recordings."""
     import keras
 
     x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
@@ -199,7 +199,7 @@ def _batch(data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays in a dict or a list of them."""
+    """Yield the arrays in a dict or a list of them."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _parts(f"{name}/{key}", part)

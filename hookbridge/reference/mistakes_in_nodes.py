@@ -34,7 +34,7 @@ def node_variations(copy: Any) -> Iterator[Variation]:
 
 
 def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
-    """Sets an attribute of all nodes of some types, those of functions included."""
+    """Set an attribute of all nodes of some types, those of functions included."""
 
     def edit(definition: Any) -> None:
         functions = definition.library.function
@@ -97,7 +97,7 @@ def _numbers(
 
 
 def _is_epsilon(op: Any) -> bool:
-    """Whether a constant is added to what a root is taken of."""
+    """Return whether a constant is added to what a root is taken of."""
     if op.type != "Const" or op.outputs[0].shape.rank != 0:
         return False
     if op.outputs[0].dtype.base_dtype is not tf.float32:
@@ -111,7 +111,7 @@ def _is_epsilon(op: Any) -> bool:
 
 
 def _paddings(copy: Any) -> Iterator[Variation]:
-    """A convolution of stride 2 that is padded by as much at both ends."""
+    """Yield a convolution of stride 2 that is padded by as much at both ends."""
     groups = _strided_convolutions(copy)
     every = set(itertools.chain(*groups.values()))
     transposes = {n for k, names in groups.items() if "transpose" in k for n in names}
@@ -131,7 +131,7 @@ def _paddings(copy: Any) -> Iterator[Variation]:
 
 
 def _strided_convolutions(copy: Any) -> dict[str, list[str]]:
-    """The convolutions of stride 2 that TensorFlow pads, each with its gradients."""
+    """Return the convolutions of stride 2 that TensorFlow pads, with gradients."""
     groups: dict[str, list[str]] = {}
     for op in copy.ops:
         if not op.type.startswith("Conv2D") or op.get_attr("padding") != b"SAME":
@@ -144,7 +144,7 @@ def _strided_convolutions(copy: Any) -> dict[str, list[str]]:
 
 
 def _symmetric(names: frozenset[str], copy: Any) -> Edit:
-    """The edit that pads these convolutions by as much on all sides."""
+    """Return the edit that pads these convolutions by as much on all sides."""
     every = {op.name: _kernel_of(op) for op in copy.ops if op.name in names}
     sizes = {name: size for name, size in every.items() if size is not None}
 
@@ -163,7 +163,7 @@ def _symmetric(names: frozenset[str], copy: Any) -> Edit:
 
 
 def _kernel_of(op: Any) -> tuple[int, int] | None:
-    """The height and width of a convolution's kernel, of a gradient too."""
+    """Return the height and width of a convolution's kernel, of a gradient too."""
     shape: Any = op.inputs[1].shape.as_list()
     if op.type == "Conv2DBackpropFilter":
         sizes: Any = tf.get_static_value(op.inputs[1])
@@ -196,7 +196,7 @@ def _moving_averages(copy: Any) -> Iterator[Variation]:
 
 
 def _moment_outputs(copy: Any, moments: list[Any]) -> list[dict[str, str]]:
-    """The ops that give the mean and the variance of each `tf.nn.moments`."""
+    """Return the ops that give the mean and the variance of each `tf.nn.moments`."""
     names = {op.name for op in copy.ops}
     outputs = []
     for op in moments:
@@ -208,7 +208,7 @@ def _moment_outputs(copy: Any, moments: list[Any]) -> list[dict[str, str]]:
 
 
 def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:
-    """Makes constants of some ops, through which no gradient goes."""
+    """Make constants of some ops, through which no gradient goes."""
 
     def edit(definition: Any) -> None:
         constants = dict(replaced)
@@ -229,7 +229,7 @@ def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:
 
 
 def _stop_gradients(definition: Any, names: set[str]) -> None:
-    """Makes zeros of the gradients that go back through some ops."""
+    """Make zeros of the gradients that go back through some ops."""
     for node in list(definition.node):
         of = re.search(r"^gradients\w*/(.*)_grad/Reshape$", node.name)
         if of and of[1] in names:

@@ -23,13 +23,13 @@ _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no differen
 
 
 def write_page(result: Comparison, file: str | Path) -> None:
-    """Writes the page, which needs no other file and no network."""
+    """Write the page, which needs no other file and no network."""
     text = page("A reference run and its port", _body(result))
     Path(file).write_text(text, encoding="utf-8")
 
 
 def check_page(file: str) -> None:
-    """Raises `errors.UnwritableError` unless the page can be written there."""
+    """Raise `errors.UnwritableError` unless the page can be written there."""
     folder = os.path.dirname(os.path.abspath(file))
     why = ""
     if not file or os.path.isdir(file):
@@ -48,7 +48,7 @@ def check_page(file: str) -> None:
 
 
 def _body(result: Comparison) -> Iterator[str]:
-    """The page from top to bottom: verdict, layers, curves, differences, variables."""
+    """Yield the page: verdict, layers, curves, differences, variables."""
     yield from _verdict(result)
     yield from _layers(result)
     yield from _curves(result)
@@ -57,7 +57,7 @@ def _body(result: Comparison) -> Iterator[str]:
 
 
 def _verdict(result: Comparison) -> Iterator[str]:
-    """The first difference, what may have made it, and what was not compared."""
+    """Yield the first difference, what may have made it, and what was not compared."""
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:
@@ -68,7 +68,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
 
 
 def _layers(result: Comparison) -> Iterator[str]:
-    """A row for each layer with its largest difference."""
+    """Yield a row for each layer with its largest difference."""
     rows = [
         [
             layer.name,
@@ -81,7 +81,7 @@ def _layers(result: Comparison) -> Iterator[str]:
 
 
 def _curves(result: Comparison) -> Iterator[str]:
-    """Loss and learning rate of both."""
+    """Yield loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
     yield '<div class="charts">'
     for key in ("loss", "learning_rate"):
@@ -93,7 +93,7 @@ def _curves(result: Comparison) -> Iterator[str]:
 
 
 def _differences(result: Comparison) -> Iterator[str]:
-    """The largest difference of each step, layer by layer."""
+    """Yield the largest difference of each step, layer by layer."""
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
     yield "<p>Largest difference in each step, in powers of ten of the tolerance; above"
     yield ' 0 means "different".</p>'

@@ -36,7 +36,7 @@ def recording(
     max_megabytes: float = 1024,
     optimizer: Mapping[str, Any] | None = None,
 ) -> PortRecording:
-    """Records a port in any framework, step by step, to be compared.
+    """Record a port in any framework, step by step, to be compared.
 
         with hb.recording("port/", weights=weights) as r:
             for batch in hb.replay("reference/").batches:
@@ -158,7 +158,7 @@ class PortRecording:
         learning_rate: Any = None,
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes one step. What is left out is not compared.
+        """Write one step. What is left out is not compared.
 
         Args:
           loss: the loss of this step's batch, before the update.
@@ -206,7 +206,7 @@ class PortRecording:
     def torch_step(
         self, optimizer: Any, loss: Any, batch: Mapping[str, Any] | None = None
     ) -> Iterator[None]:
-        """Records the step that a block makes by `loss.backward(); optimizer.step()`.
+        """Record the step that a block makes by `loss.backward(); optimizer.step()`.
 
         Gradients are those of `backward`, before a clipping in the block. A block that
         raises records nothing.
@@ -240,7 +240,7 @@ class PortRecording:
         )
 
     def keras_callback(self) -> Any:
-        """Makes a callback that records the steps of `fit`, on JAX and PyTorch.
+        """Make a callback that records the steps of `fit`, on JAX and PyTorch.
 
         On JAX each step computes its loss and gradients once more, to record them.
 

@@ -12,12 +12,12 @@ from hookbridge.ground.arguments import shown, string_mapping
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
-    """A shape in words."""
+    """Return a shape in words."""
     return "missing" if shape is None else f"of shape {list(shape)}"
 
 
 def mean(name: str, value: Any) -> float:
-    """A loss or a metric, whole or by example, as one number."""
+    """Return a loss or a metric, whole or by example, as one number."""
     try:
         average = np.mean(value) if np.size(value) else None
         # NumPy would drop the imaginary part.
@@ -32,7 +32,7 @@ def mean(name: str, value: Any) -> float:
 
 
 def settings_of(optimizer: Any) -> list[dict[str, Any]]:
-    """The optimizer as `recording.json` has it."""
+    """Return the optimizer as `recording.json` has it."""
     settings = string_mapping("optimizer", optimizer)
     for name, value in settings.items():
         if isinstance(value, np.ndarray):
@@ -46,7 +46,7 @@ def settings_of(optimizer: Any) -> list[dict[str, Any]]:
 
 
 def arrays_from(name: str, value: Any) -> dict[str, Any]:
-    """The arrays of a dict; raises for what is none of numbers."""
+    """Return the arrays of a dict; raise for what is none of numbers."""
     arrays = {k: np.array(v) for k, v in string_mapping(name, value).items()}
     for key, array in arrays.items():
         if array.dtype.kind in "OSUMm":  # objects, texts, times
@@ -58,7 +58,7 @@ def arrays_from(name: str, value: Any) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold a setting."""
+    """Return whether JSON can hold a setting."""
     if isinstance(value, Mapping):
         value = [*value, *value.values()]
     if isinstance(value, (list, tuple)):

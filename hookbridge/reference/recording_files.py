@@ -71,7 +71,7 @@ class RecordedStep:
         return arrays
 
     def arrays(self, part: str) -> dict[str, Any]:
-        """The arrays of one part: "batch", "variables" or "gradients"."""
+        """Return the arrays of one part: "batch", "variables" or "gradients"."""
         return _part(self.held, part)
 
 
@@ -116,13 +116,16 @@ class Recording:
         return _part(arrays, "variables")
 
     def shapes(self, *kinds: str) -> dict[str, tuple[int, ...]]:
-        """The shapes of the variables of some kinds, in order."""
+        """Return the shapes of the variables of some kinds, in order."""
         every = self.variables.items()
         return {n: tuple(v["shape"]) for n, v in every if v["kind"] in kinds}
 
 
 def _load(file: Path) -> dict[str, Any]:
-    """The arrays of a file, by their names in it; none if there is no such file."""
+    """Return the arrays of a file, by their names in it.
+
+    None if there is no such file.
+    """
     if not file.exists():
         return {}
     try:
@@ -136,7 +139,7 @@ def _load(file: Path) -> dict[str, Any]:
 
 
 def _check_held(file: Path, names: Iterable[str], arrays: Arrays) -> None:
-    """Raises unless a file has the arrays that the recording says it has."""
+    """Raise unless a file has the arrays that the recording says it has."""
     for name in names:
         if name not in arrays:
             raise errors.InvalidArgumentError(
@@ -153,14 +156,17 @@ def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """A number of a JSON file; None for what is none."""
+    """Return a number of a JSON file; None for what is none."""
     if isinstance(value, str):
         return NUMBERS.get(value)
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def _number(value: Any) -> float:
-    """A number of a step; old recordings have null for all that is not finite."""
+    """Return a number of a step.
+
+    Old recordings have null for all that is not finite.
+    """
     number = math.nan if value is None else as_number(value)
     if number is None:
         raise ValueError(f"{value!r} is not a number")

@@ -16,7 +16,7 @@ from hookbridge.reference.variable_matching import Matching, match
 
 
 def replay(directory: Any) -> Replay:
-    """Reads a recording, to train a port on the same data from the same weights.
+    """Read a recording, to train a port on the same data from the same weights.
 
     NumPy is enough: TensorFlow is imported by `restore` and `dataset` alone.
 
@@ -81,7 +81,7 @@ class Replay:
         return match(recorded, of_port, names)
 
     def __str__(self) -> str:
-        """Steps, losses, batches and weights, as lines."""
+        """Step, losses, batches and weights, as lines."""
         return "\n".join(described_recording(self.recording))
 
     def restore(
@@ -91,7 +91,7 @@ class Replay:
         names: Mapping[str, str] | None = None,
         must_restore_weights: bool = True,
     ) -> Any:
-        """Gives a model the initial weights, matched as `match` does.
+        """Give a model the initial weights, matched as `match` does.
 
         Args:
           model: a built model of any Keras flavour, or a `torch.nn.Module`. A kernel of
@@ -138,7 +138,7 @@ class Replay:
     def _matched(
         self, shapes: Mapping[str, Any], names: Any, must_restore_weights: bool
     ) -> Matching:
-        """The matching of a model; raises where a weight has no partner."""
+        """Return the matching of a model; raise where a weight has no partner."""
         matching = self.match(shapes, names)
         if matching.unmatched_port and must_restore_weights:
             name = matching.unmatched_port[0]
@@ -157,7 +157,7 @@ class Replay:
         y: str | Sequence[str] | None = "y",
         sample_weight: str | None = None,
     ) -> Any:
-        """The batches as a `tf.data.Dataset` for `fit`, in order.
+        """Return the batches as a `tf.data.Dataset` for `fit`, in order.
 
         Args:
           x: the name of the input in a batch, or a list of names for several inputs.
@@ -192,7 +192,7 @@ class Replay:
 
 
 def described_recording(recording: Recording) -> Iterator[str]:
-    """What a recording has, in lines."""
+    """Yield what a recording has, in lines."""
     steps = recording.steps
     yield f"{recording.folder}: {counted(len(steps), 'step')}"
     losses = [step.loss for step in steps if step.loss is not None]
@@ -218,7 +218,7 @@ def described_recording(recording: Recording) -> Iterator[str]:
 
 
 def _shape(name: str, value: Any) -> tuple[int, ...]:
-    """A shape, or that of an array or variable."""
+    """Return a shape, or that of an array or variable."""
     try:
         return tuple(operator.index(size) for size in getattr(value, "shape", value))
     except (TypeError, ValueError) as e:
@@ -229,7 +229,7 @@ def _shape(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:
-    """An array of a batch, or several."""
+    """Return an array of a batch, or several."""
     if not isinstance(names, str):
         return tuple(_pick(batch, name) for name in names)
     if names not in batch:

@@ -13,7 +13,7 @@ from hookbridge.reference.measures import Measure
 
 
 def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made two recorded learning rates differ."""
+    """Yield what made two recorded learning rates differ."""
     if first.name != "learning_rate":
         return
     both = [(a.learning_rate, b.learning_rate) for a, b in pairing.steps]

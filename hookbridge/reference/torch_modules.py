@@ -25,12 +25,12 @@ class _Tensor(NamedTuple):
 
 
 def is_model(value: Any) -> bool:
-    """Whether it is a `torch.nn.Module`."""
+    """Return whether it is a `torch.nn.Module`."""
     return hasattr(value, "named_modules") and hasattr(value, "named_parameters")
 
 
 def arrays_of(module: Any) -> dict[str, Any]:
-    """The weights and moving averages of a module: `{name: array}`.
+    """Return the weights and moving averages of a module: `{name: array}`.
 
     A kernel has the output last, as in TensorFlow. The names are those of modules with
     slashes, and `kernel`, `gamma`, `beta`, `moving_mean`, `moving_variance`.
@@ -39,7 +39,7 @@ def arrays_of(module: Any) -> dict[str, Any]:
 
 
 def assign(module: Any, arrays: Mapping[str, Any]) -> None:
-    """Gives a module the values of arrays that have the names of `arrays_of`."""
+    """Give a module the values of arrays that have the names of `arrays_of`."""
     for part in _tensors(module):
         if part.name in arrays:
             back = np.argsort(part.axes) if part.axes else part.axes
@@ -67,7 +67,7 @@ class Gradients:
         return note
 
     def end(self) -> dict[str, Any]:
-        """Removes what listens, and returns `{name: array}`."""
+        """Remove what listens, and return `{name: array}`."""
         for hook in self._hooks:
             hook.remove()
         return self._found
@@ -97,7 +97,7 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
 
 
 def _name(module: Any, name: str) -> str:
-    """The name in TensorFlow."""
+    """Return the name in TensorFlow."""
     if hasattr(module, "eps"):  # a normalization
         return _NORMALIZATIONS.get(name, _NAMES.get(name, name))
     kinds = [c.__name__ for c in type(module).__mro__]
@@ -107,7 +107,7 @@ def _name(module: Any, name: str) -> str:
 
 
 def _axes(module: Any, name: str, rank: int) -> tuple[int, ...]:
-    """The order of axes that TensorFlow has."""
+    """Return the order of axes that TensorFlow has."""
     plain = tuple(range(rank))
     kinds = [c.__name__ for c in type(module).__mro__]
     if rank < 2 or "Embedding" in kinds or not name.startswith("weight"):

@@ -24,7 +24,7 @@ _LEAST = 0.99
 
 
 def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
-    """The variations of the reference's first step that the port's step is like."""
+    """Yield the variations of the reference's first step that the port is like."""
     if evidence.number != 1 or evidence.losses is None:
         return
     pairing = evidence.pairing
@@ -54,7 +54,7 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _sizes(reference: Any) -> Any:
-    """What differences are divided by: the loss, and norms that are not too small."""
+    """Return what differences are divided by: the loss, and large norms."""
     sizes = np.maximum(np.abs(reference), 1e-3 * np.abs(reference[1:]).max(initial=0.0))
     sizes[0] = abs(reference[0])
     return np.where(sizes > 0, sizes, 1.0)
@@ -74,5 +74,5 @@ def _several_untied(
 
 
 def _vector(loss: Any, norms: Mapping[str, Any], names: list[str]) -> Any:
-    """A loss and the norms of gradients; 0 for one that is not known."""
+    """Return a loss and the norms of gradients; 0 for one that is not known."""
     return np.array([finite(float(loss)), *(finite(norms.get(n, 0.0)) for n in names)])

@@ -14,7 +14,7 @@ from hookbridge.testing.event_log import EventLog
 def differences(
     received: Collection[Delivery], expected: Collection[Delivery]
 ) -> list[str]:
-    """Where a received event sequence differs from the expected one; empty if nowhere.
+    """Return where a received event sequence differs from the expected one.
 
     Args:
       received: what a guest got, as `EventLog.of` gives it.
@@ -63,7 +63,7 @@ def assert_conforms(
     host: lifecycle.Host,
     **facts: Any,
 ) -> None:
-    """Checks that a guest received the documented events.
+    """Check that a guest received the documented events.
 
     Args:
       log: the log the guest recorded in.

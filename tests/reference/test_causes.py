@@ -54,7 +54,7 @@ def test_right_port_with_adam(
     result = hb.compare(reference, port)
     assert result.is_same, str(result)
     if name == "keras" and program == "autoencoder":  # it has tiny gradients
-        assert "the same but for where Adam adds epsilon" in str(result)
+        assert "the same except where Adam adds epsilon" in str(result)
 
 
 def test_right_port_to_adagrad_of_keras(

@@ -124,14 +124,14 @@ def _listed(name: str, value: Any, number: int) -> list[Any]:
 
 
 def _in_order(tensors: Any) -> list[Any]:
-    """The tensors of a list, or of a dictionary by their keys."""
+    """Return the tensors of a list, or of a dictionary by their keys."""
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return list(tensors)
 
 
 def _as_given(tensors: Any, batch: Any) -> Any:
-    """A batch as a dictionary, if the tensors were one."""
+    """Return a batch as a dictionary, if the tensors were one."""
     if not isinstance(tensors, dict):
         return batch
     values = [batch] if len(tensors) == 1 else batch
@@ -139,7 +139,7 @@ def _as_given(tensors: Any, batch: Any) -> Any:
 
 
 def _kept(keep: Any, which: Any, queues: Sequence[Any], elements: Sequence[Any]) -> Any:
-    """The op that puts an element into the queue of its bucket, if it is kept."""
+    """Return the op that puts an element into the queue of its bucket."""
 
     def enqueue() -> Any:
         puts = [functools.partial(queue.enqueue, elements) for queue in queues]
@@ -153,7 +153,7 @@ def _kept(keep: Any, which: Any, queues: Sequence[Any], elements: Sequence[Any])
 
 
 def _dequeued(queue: Any, size: Any, allows_less: bool) -> list[Any]:
-    """A batch out of the queue of a bucket."""
+    """Return a batch out of the queue of a bucket."""
     dequeue = queue.dequeue_up_to if allows_less else queue.dequeue_many
     batch = dequeue(size)
     return batch if isinstance(batch, list) else [batch]
@@ -168,7 +168,7 @@ def _summarize(top: Any, queues: Sequence[Any], capacity: int) -> None:
 
 
 def _run(read: Any, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:
-    """A queue runner of the graph: it ends when the queue that it reads is closed."""
+    """Add a queue runner, which ends when the queue that it reads is closed."""
     runner = v1.train.QueueRunner(
         read,
         enqueues,

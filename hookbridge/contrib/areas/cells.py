@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def of_keras2(name: str) -> Any:
-    """A class of `tf.nn.rnn_cell` to derive from.
+    """Return a class of `tf.nn.rnn_cell` to derive from.
 
     Modules of classes that derive from it can be imported with Keras 3 too; there, an
     object raises TensorFlow's error when it is made.

@@ -49,7 +49,7 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> Any:
-        """The outputs of all steps, and the states at the ends of the sequences."""
+        """Return all steps' outputs, and the states at the ends of the sequences."""
         is_list = isinstance(inputs, list)
         if not is_list and inputs.shape.rank == 2:  # a step of the loop below
             return super().__call__(inputs, initial_state, scope=self._place)
@@ -89,7 +89,7 @@ class TimeReversedFusedRNN:
         sequence_length: Any = None,
         scope: Any = None,
     ) -> Any:
-        """The cell's outputs, in the order of the inputs, and its state."""
+        """Return the cell's outputs, in the order of the inputs, and its state."""
         outputs, state = self._cell(
             _reversed(inputs, sequence_length),
             initial_state,

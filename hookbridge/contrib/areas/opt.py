@@ -26,7 +26,7 @@ class LazyAdamOptimizer(v1.train.AdamOptimizer):  # type: ignore[misc]
         return self._rows(grad, var, indices)
 
     def _rows(self, gradient: Any, variable: Any, indices: Any) -> Any:
-        """The update of some rows: their slots and values change, and no others do."""
+        """Update some rows: their slots and values change, and no others do."""
 
         def same(value: Any) -> Any:
             return tf.cast(value, gradient.dtype)
@@ -87,7 +87,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
     ) -> Any:
-        """A `Saver` for the training, whose checkpoints have the averages as weights.
+        """Return a `Saver` whose checkpoints have the averages as weights.
 
         Args:
           var_list: the variables, or `{name: variable or parts}`, as for `Saver`; all
@@ -126,7 +126,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
 
 
 def _is_list(parts: Any) -> bool:
-    """Whether it is the parts of one variable: a list, or a partitioned variable."""
+    """Return whether it is a list of parts, or a partitioned variable."""
     return isinstance(parts, Iterable) and not isinstance(parts, tf.Variable)
 
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """The log-likelihood of each sequence of tags, and the transitions.
+    """Return the log-likelihood of each sequence of tags, and the transitions.
 
     The transitions are a new variable, `transitions`, if none are given.
     """
@@ -30,7 +30,7 @@ def crf_log_likelihood(
 def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """The score of each sequence of tags, not normalised."""
+    """Return the score of each sequence of tags, not normalised."""
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1], inputs.dtype)
     unary = tf.gather(inputs, tag_indices, axis=2, batch_dims=2) * mask
     pairs = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], 2)
@@ -39,7 +39,7 @@ def crf_sequence_score(
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """The logarithm of the sum over all sequences of tags."""
+    """Return the logarithm of the sum over all sequences of tags."""
 
     def forward(alphas: Any, step: Any) -> Any:
         time, logits = step
@@ -58,7 +58,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_decode(
     potentials: Any, transition_params: Any, sequence_length: Any
 ) -> tuple[Any, Any]:
-    """The best sequences of tags, int32, and their scores."""
+    """Return the best sequences of tags, int32, and their scores."""
 
     def forward(carried: Any, step: Any) -> Any:
         state, _ = carried
@@ -88,7 +88,7 @@ def crf_decode(
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
-    """The best tags of one sequence `[time, tags]`, outside of TensorFlow."""
+    """Return the best tags of one sequence `[time, tags]`, outside of TensorFlow."""
     best = np.zeros_like(score)
     before = np.zeros_like(score, dtype=np.int32)
     best[0] = score[0]

@@ -44,7 +44,7 @@ _KERAS_3_TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer|Train
 
 
 def _keras_2_frames(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
-    """A row for `keras` 2.15 and one for `tf_keras`."""
+    """Return a row for `keras` 2.15 and one for `tf_keras`."""
     return tuple(
         PrivateFrame(f"{keras}.src.engine.{place}", names, why) for keras in KERAS
     )
@@ -143,7 +143,10 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
 
 
 def running_locals(*keys: str) -> dict[str, Any] | None:
-    """The locals of the innermost function of `keys` that runs; None if none runs."""
+    """Return the locals of the innermost function of `keys` that runs.
+
+    None if none runs.
+    """
     codes = {
         code_of(row): row
         for key in keys
@@ -157,13 +160,13 @@ def running_locals(*keys: str) -> dict[str, Any] | None:
 
 
 def is_called_from(key: str) -> bool:
-    """Whether the caller was called by the module of a function of `FRAMES`."""
+    """Return whether the caller was called by the module of a function of `FRAMES`."""
     caller = sys._getframe(2).f_globals.get("__name__")
     return caller in [row.module for row in FRAMES[key]]
 
 
 def closure_of(key: str, function: Any) -> dict[str, Any] | None:
-    """What a function closes over, if it is the one that is filed under `key`."""
+    """Return what a function closes over, if it is the one of `key`."""
     for row in FRAMES[key]:
         name = row.path.rpartition(".")[2]
         if (function.__module__, function.__name__) == (row.module, name):
@@ -174,7 +177,7 @@ def closure_of(key: str, function: Any) -> dict[str, Any] | None:
 
 @functools.cache
 def code_of(row: PrivateFrame) -> types.CodeType:
-    """The code of a row's function, with all names of the row in it."""
+    """Return the code of a row's function, with all names of the row in it."""
     __import__(row.module)
     owner: Any = sys.modules[row.module]
     for name in row.path.partition(":")[2].split("."):

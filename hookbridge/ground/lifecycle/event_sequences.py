@@ -29,7 +29,7 @@ def expected_events(
     mode: Mode = "train",
     only: Collection[str] | None = None,
 ) -> list[Delivery]:
-    """The documented event sequence of one guest in one run.
+    """Return the documented event sequence of one guest in one run.
 
     Args:
       guest: `"hook"` or `"callback"`.
@@ -96,7 +96,7 @@ def expected_events(
 
 
 def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[range]:
-    """The global steps of each execution; none crosses the end of an epoch."""
+    """Yield the global steps of each execution; none crosses the end of an epoch."""
     step = first
     while step < last:
         end_of_epoch = (step // epoch_size + 1) * epoch_size
@@ -108,7 +108,7 @@ def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[r
 def _hook(
     first: int, last: int, epoch_size: int, size: int, ending: Ending, host: Host
 ) -> Iterator[Delivery]:
-    """The events of a hook in a run of some steps."""
+    """Yield the events of a hook in a run of some steps."""
     unfinished = ending in ("end_of_data", "error_in_step")
     started = last > first or unfinished
     if host == "fit" and not started:
@@ -133,7 +133,7 @@ def _training(
     validation_batches: int | None,
     host: Host,
 ) -> Iterator[Delivery]:
-    """The events of a callback in a training of some steps."""
+    """Yield the events of a callback in a training of some steps."""
     yield Delivery("set_model")
     yield Delivery("set_params")
     yield Delivery("on_train_begin")

@@ -62,16 +62,16 @@ class Account:
     profile: Mapping[str, Any]
 
     def events(self, guest: str) -> list[tuple[str, int | None]]:
-        """The `(event, number)` that a guest received, in order."""
+        """Return the `(event, number)` that a guest received, in order."""
         number = list(self.guests).index(guest)
         return [(call.name, call.number) for call in self.calls if call.guest == number]
 
     def counts(self, guest: str) -> Counter[str]:
-        """How often a guest received each event."""
+        """Return how often a guest received each event."""
         return Counter(event for event, _ in self.events(guest))
 
     def save(self, directory: str | Path) -> None:
-        """Writes the account below the directory of its run."""
+        """Write the account below the directory of its run."""
         folder = Path(directory) / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.process.replace(' ', '_')}.json"
@@ -79,7 +79,7 @@ class Account:
 
 
 def accounts(directory: str | Path) -> list[Account]:
-    """The accounts of all processes of a run, the chief's first."""
+    """Return the accounts of all processes of a run, the chief's first."""
     result = []
     for file in sorted((Path(directory) / _FOLDER).glob("*.json")):
         fields = json.loads(file.read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ class AccountRecorder:
     def account(
         self, process: str, facts: Mapping[str, float], *, is_chief: bool = True
     ) -> Account:
-        """Ends the recording of this process, whose results are the facts."""
+        """End the recording of this process, whose results are the facts."""
         self._profile.stop()
         for guest in self._guests.values():
             unspy(guest.item)
@@ -139,7 +139,7 @@ def _facts(guest: Guest) -> GuestFacts:
 
 
 def finite(value: Any) -> Any:
-    """A value for JSON, in which NaN and infinity are None: JSON has neither."""
+    """Return a value for JSON, in which NaN and infinity are None: JSON has neither."""
     if isinstance(value, dict):
         return {key: finite(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

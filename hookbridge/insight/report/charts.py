@@ -18,7 +18,7 @@ _MOST_DOTS = 60
 
 
 def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str:
-    """A picture, with a name for those who cannot see it."""
+    """Return a picture, with a name for those who cannot see it."""
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
         f'aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
@@ -26,7 +26,7 @@ def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str
 
 
 def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
-    """Words at a place; `middle` and `end` in `css` say which part of them is there."""
+    """Return words at a place: their begin, or `middle` or `end` by `css`."""
     kind = f' class="{css}"' if css else ""
     return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
 
@@ -45,7 +45,7 @@ def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
 
 
 def legend(names: Sequence[str]) -> str:
-    """The legend: the colour of each series."""
+    """Return the legend: the colour of each series."""
     number = len(names)
     keys = "".join(
         f'<span><i class="key {_class(index, number)}"></i>{html.escape(name)}</span>'
@@ -55,7 +55,7 @@ def legend(names: Sequence[str]) -> str:
 
 
 def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
-    """A figure with one line for each series; an empty one keeps its colour."""
+    """Return a figure with one line for each series; an empty one keeps its colour."""
     drawn = {name: points for name, points in series.items() if points}
     last_values = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
     below = html.escape("; ".join(filter(None, (f"last: {last_values}", caption))))
@@ -64,7 +64,7 @@ def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
 
 
 def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
-    """The axes of a chart, its lines, and dots that show their numbers."""
+    """Yield the axes of a chart, its lines, and dots that show their numbers."""
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     low, high = min(ys), max(ys)
@@ -113,11 +113,11 @@ def thinned(points: Points) -> Points:
 
 
 def shown(number: float) -> str:
-    """A number in four digits, or as a whole number from 100,000 on."""
+    """Return a number in four digits, or as a whole number from 100,000 on."""
     return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
 
 
 def _class(place: int, series: int) -> str:
-    """The CSS class of one of several series, by its place among them."""
+    """Return the CSS class of one of several series, by its place among them."""
     is_broad = place == 0 and series > 1
     return _CLASSES[place % len(_CLASSES)] + (" broad" if is_broad else "")

@@ -106,7 +106,7 @@ class ModelUploader(ReadyMade):
 
 
 def _check_scheme(url: str) -> None:
-    """Raises for a URL that nothing could be sent to."""
+    """Raise for a URL that nothing could be sent to."""
     scheme, is_url, _ = url.partition("://")
     known = tf.io.gfile.get_registered_schemes()
     if is_url and not url.startswith(_HTTP) and scheme not in known:
@@ -120,7 +120,7 @@ def _check_scheme(url: str) -> None:
 
 
 def files_below(folder: str) -> list[str]:
-    """Paths of all files relative to `folder`, in the order in which to send them."""
+    """Return the paths of all files relative to `folder`, in the order to send."""
     files = []
     for directory, _, names in tf.io.gfile.walk(folder):
         below = directory[len(folder) :].strip("/")
@@ -129,7 +129,7 @@ def files_below(folder: str) -> list[str]:
 
 
 def send(folder: str, file: str, url: str) -> None:
-    """Sends a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
+    """Send a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
     source = tf.io.gfile.join(folder, file)
     url = url.rstrip("/")
     if url.startswith(_HTTP):

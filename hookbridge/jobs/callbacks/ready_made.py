@@ -20,19 +20,19 @@ class ReadyMade(any_flavour.AnyFlavour):
 
     @property
     def saves_whole_model(self) -> bool:
-        """Whether it needs a Keras model, which it saves."""
+        """Return whether it needs a Keras model, which it saves."""
         return False
 
     def global_step(self) -> int:
-        """How many training steps the model has had."""
+        """Return how many training steps the model has had."""
         return steps_counted(self.model)
 
     def written_folders(self) -> list[str]:
-        """The folders that are known to be written before training."""
+        """Return the folders that are known to be written before training."""
         return []
 
     def path(self, value: str | None, entry: str, argument: str) -> str:
-        """A path that the user gave, or else the entry of `params`."""
+        """Return a path that the user gave, or else the entry of `params`."""
         result = value or (self.params or {}).get(entry)
         if not result:
             raise errors.InvalidArgumentError(
@@ -44,7 +44,7 @@ class ReadyMade(any_flavour.AnyFlavour):
 
 
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metrics of an evaluation: `logs`, or what they hold under "metrics"."""
+    """Return the metrics of an evaluation: `logs`, or their "metrics"."""
     logs = logs or {}
     inner = logs.get("metrics")
     return dict(inner if isinstance(inner, Mapping) else logs)

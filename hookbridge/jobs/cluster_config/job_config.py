@@ -36,7 +36,7 @@ _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
 def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
-    """The number of tasks of each job in a `config.yaml`, and their machine types.
+    """Return the numbers of tasks of the jobs in a `config.yaml`, and the machines.
 
     The keys may be below `trainingInput`.
     """
@@ -76,7 +76,7 @@ def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
 
 
 def _read(path: str) -> dict[str, str]:
-    """The keys of a file and their text; of a list or a mapping it is empty.
+    """Return the keys of a file and their text; of a list or a mapping it is empty.
 
     Anybody may have written the file: no value is made, so no alias can make it huge.
     """

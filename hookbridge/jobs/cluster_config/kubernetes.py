@@ -22,7 +22,7 @@ _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']
 
 
 def tfjob(order: JobOrder) -> dict[str, Any]:
-    """A TFJob of Kubeflow's training operator 1, which sets `TF_CONFIG`.
+    """Return a TFJob of Kubeflow's training operator 1, which sets `TF_CONFIG`.
 
     A process is started again if its exit code is 128 or above; any other one fails the
     job. The job has succeeded when the chief ends with 0. Then the operator ends what
@@ -50,7 +50,7 @@ def tfjob(order: JobOrder) -> dict[str, Any]:
 
 
 def jobset(order: JobOrder) -> dict[str, Any]:
-    """A JobSet: one Job for each kind of task, and a `TF_CONFIG` for each pod.
+    """Return a JobSet: one Job for each kind of task, and a `TF_CONFIG` for each pod.
 
     A pod is started again if its exit code is 128 or above or its node was taken away;
     any other code fails the job. The job has succeeded when the chief, and the
@@ -78,7 +78,7 @@ def jobset(order: JobOrder) -> dict[str, Any]:
 
 
 def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
-    """The template of a Job that restarts its pods unless an exit code is permanent."""
+    """Return the template of a Job that restarts pods unless a code is permanent."""
     pod = _pod(order, replicas)
     pod["containers"][0]["env"] = [
         # First the index: Kubernetes fills in only variables above.
@@ -123,7 +123,7 @@ def _tf_config(order: JobOrder, job: str) -> str:
 
 
 def _pod(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
-    """The `spec` of the pods of some tasks."""
+    """Return the `spec` of the pods of some tasks."""
     container: dict[str, Any] = {
         "name": _CONTAINER,
         "image": order.image,

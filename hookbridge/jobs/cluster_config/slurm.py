@@ -38,7 +38,7 @@ _SCRIPT = (
 
 
 def script(order: JobOrder) -> str:
-    """The script, for `sbatch`."""
+    """Return the script, for `sbatch`."""
     places: list[dict[str, object]] = []
     cluster: dict[str, list[str]] = {}
     for replica in order.replicas:

@@ -20,7 +20,7 @@ Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | 
 
 
 def check(logs: object) -> None:
-    """Refuses what cannot describe logs."""
+    """Refuse what cannot describe logs."""
     is_names = isinstance(logs, (list, tuple)) and all(isinstance(n, str) for n in logs)
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
         return
@@ -44,7 +44,7 @@ class OwnEpochLogs:
         self.begin()
 
     def begin(self) -> None:
-        """An epoch begins: means and metrics begin anew."""
+        """Begin an epoch: means and metrics begin anew."""
         self._means: dict[str, RunningMean] = {}
         self._earlier = Means()  # what an earlier run had of this epoch
         self.last: dict[str, Any] = {}
@@ -52,16 +52,16 @@ class OwnEpochLogs:
             metric.reset_state()
 
     def add(self, logs: Mapping[str, Any]) -> None:
-        """Adds to the logs of the epoch, or of the next one if none is open."""
+        """Add to the logs of the epoch, or of the next one if none is open."""
         self._further.update(logs)
 
     def of_ended_epoch(self) -> dict[str, Any]:
-        """The logs of the epoch, which ends."""
+        """Return the logs of the epoch, which ends."""
         further, self._further = self._further, {}
         return {**self.last, **further}
 
     def note(self, logs: Logs) -> None:
-        """Notes the metrics that a step fills, before it does."""
+        """Note the metrics that a step fills, before it does."""
         for name, item in logs.items() if isinstance(logs, Mapping) else ():
             if hasattr(item, "result") and hasattr(item, "reset_state"):
                 self._metrics[name] = item
@@ -80,7 +80,7 @@ class OwnEpochLogs:
     def after(
         self, returned: object, logs: Logs, args: Sequence[Any]
     ) -> dict[str, Any]:
-        """The logs after a step; its first array gives the size of the batch."""
+        """Return the logs after a step; its first array gives the size of the batch."""
         if callable(logs):
             self.last = _made(logs, returned)
         elif isinstance(logs, Mapping):
@@ -107,7 +107,7 @@ class OwnEpochLogs:
 
 
 def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
-    """The logs that a user's function makes of what a step returned."""
+    """Return the logs that a user's function makes of what a step returned."""
     made = logs(returned)
     if not isinstance(made, Mapping):
         raise errors.InvalidArgumentError(
@@ -118,7 +118,7 @@ def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
-    """What a step returned, by name: `loss` if it is one number without a name."""
+    """Return what a step returned, by name: `loss` if it is a single number."""
     if isinstance(returned, Mapping):
         return _of_mapping(returned, logs)
     names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
@@ -136,7 +136,7 @@ def named(returned: Any, logs: Logs) -> dict[str, Any]:
 
 
 def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
-    """The entries of a mapping that a step returned: all, or those in `logs`."""
+    """Return the entries of a mapping that a step returned: all, or those in `logs`."""
     wanted = list(logs) if isinstance(logs, (list, tuple)) else list(returned)
     missing = [name for name in wanted if name not in returned]
     if missing:
@@ -148,12 +148,12 @@ def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Logs as Python numbers where they are numbers."""
+    """Log as Python numbers where they are numbers."""
     return {name: _number(value) for name, value in logs.items()}
 
 
 def _is_scalar(value: Any) -> bool:
-    """Whether a value has a mean: a number, or a tensor of one."""
+    """Return whether a value has a mean: a number, or a tensor of one."""
     if not tf.is_tensor(value):
         return _is_number(value)
     is_numeric = value.dtype.is_floating or value.dtype.is_integer
@@ -174,7 +174,10 @@ def _number(value: object) -> Any:
 
 
 def _size(args: Sequence[Any]) -> int:
-    """The number of examples in a batch, over all replicas; 1 if nobody can tell."""
+    """Return the number of examples in a batch, over all replicas.
+
+    1 if nobody can tell.
+    """
     for item in tf.nest.flatten(list(args)):
         parts = getattr(item, "values", None)
         parts = parts if isinstance(parts, tuple) else (item,)  # `PerReplica`

@@ -162,7 +162,7 @@ class OwnLoop:
             self._lent.remove()
 
     def _first_step(self) -> tuple[int, int]:
-        """The epoch and its batch at which a `fit` would begin now."""
+        """Return the epoch and its batch at which a `fit` would begin now."""
         # A `BackupAndRestore` may have restored an earlier run in `on_train_begin`.
         model: Any = self._model
         if hasattr(model, "_maybe_load_initial_counters_from_ckpt"):  # Keras 2
@@ -177,7 +177,7 @@ class OwnLoop:
         return dict(self._model.history.history)
 
     def should_evaluate(self) -> bool:
-        """Whether the last step was the last one of its epoch: time to evaluate.
+        """Return whether the last step was the last one of its epoch: time to evaluate.
 
         It is true until the next `step`, `should_stop` or `end_epoch`, which end the
         epoch.
@@ -185,7 +185,10 @@ class OwnLoop:
         return self._is_in_epoch and self._batch == self._steps_per_epoch
 
     def should_stop(self) -> bool:
-        """Whether the loop is to end; ends an epoch whose steps have been made."""
+        """Return whether the loop is to end.
+
+        Ends an epoch whose steps have been made.
+        """
         if self.should_evaluate():
             self._finish_epoch()
         is_done = self._epochs is not None and self._epoch >= self._epochs
@@ -194,7 +197,7 @@ class OwnLoop:
     def step(
         self, step: Callable[..., Any], *args: object, logs: own_logs.Logs = None
     ) -> Any:
-        """Makes one step of training, with the events of all guests.
+        """Make one step of training, with the events of all guests.
 
         Args:
           step: a `tf.function`, or a plain function, which runs eagerly. It may call
@@ -245,7 +248,7 @@ class OwnLoop:
         return returned
 
     def _check_open(self, method: str) -> None:
-        """Refuses a call before the block has begun."""
+        """Refuse a call before the block has begun."""
         if self._list is None:
             raise errors.InvalidArgumentError(
                 f"`{method}` was called outside the block: write `with OwnLoop(...) as "
@@ -253,7 +256,7 @@ class OwnLoop:
             )
 
     def end_epoch(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Ends the epoch now.
+        """End the epoch now.
 
         Args:
           logs: further logs of the epoch.
@@ -269,7 +272,7 @@ class OwnLoop:
             self._deliver("on_epoch_end", self._epoch - 1, logs)
 
     def _deliver(self, event: str, number: int, logs: Mapping[str, Any]) -> None:
-        """Calls all callbacks with the number of a batch or an epoch, and its logs."""
+        """Call all callbacks with the number of a batch or an epoch, and its logs."""
         try:
             getattr(self._list, event)(number, logs)
         except KeyError as e:
@@ -282,7 +285,7 @@ class OwnLoop:
         data: Iterable[Any] | None = None,
         logs: own_logs.Logs = None,
     ) -> dict[str, Any]:
-        """Evaluates, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
+        """Evaluate, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
 
         The results are in the logs of the epoch as `val_<name>`, if the epoch has not
         ended: call this where `should_evaluate()` is true.
@@ -320,18 +323,18 @@ class _BatchCounter:
         self._count = 0
 
     def begin(self) -> None:
-        """The count goes on from that of the model."""
+        """Go on from the count of the model."""
         self._count = 0 if self._variable is None else int(self._variable.numpy())
 
     def add_one(self) -> None:
-        """A batch has been trained."""
+        """Count a batch."""
         if self._variable is not None:
             self._count += 1
             self._variable.assign(self._count)
 
 
 def _check_model(model: KerasModel) -> None:
-    """Refuses what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is no model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "

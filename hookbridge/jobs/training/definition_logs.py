@@ -28,7 +28,7 @@ Arguments = tuple[Place, Entries]
 
 
 def add_definition_logs(callback: Callback) -> None:
-    """Lets a user's callback see the arguments of a definition file from now on."""
+    """Let a user's callback see the arguments of a definition file from now on."""
     if type(callback).__module__.partition(".")[0] in _STOCK:
         return
     methods, missed = {}, set[Any]()
@@ -63,7 +63,10 @@ class _Logs(dict[Any, Any]):
 
 
 def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., Any]:
-    """The method, called with `_Logs`; what it adds to them reaches the caller's."""
+    """Return the method, called with `_Logs`.
+
+    What it adds to them reaches the caller's.
+    """
     method, more = getattr(callback, event), _EVENTS[event]
     arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
 

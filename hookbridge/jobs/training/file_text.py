@@ -41,7 +41,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def check_file(path: str, names: Sequence[str]) -> None:
-    """Raises for a file that should not be run; TensorFlow is not needed for it.
+    """Raise for a file that should not be run; TensorFlow is not needed for it.
 
     Args:
       path: the file.
@@ -93,7 +93,10 @@ class FileText:
         return statements
 
     def lists(self) -> list[str]:
-        """The names of the file's lists; without one those of all its own things."""
+        """Return the names of the file's lists.
+
+        Without one those of all its own things.
+        """
         imports = (ast.Import, ast.ImportFrom)
         things = {
             k: v for k, v in self.bindings().items() if not isinstance(v, imports)
@@ -107,7 +110,7 @@ class FileText:
         return lists or list(things)
 
     def may_have(self, names: Collection[str]) -> bool:
-        """Whether the file has one of the names, as far as its text can tell."""
+        """Return whether the file has one of the names, as far as its text can tell."""
         if not self._is_parsed or not self.bindings().keys().isdisjoint(names):
             return True
         nodes = [node for statement in self._body for node in ast.walk(statement)]
@@ -116,7 +119,7 @@ class FileText:
         return has_star or "__getattr__" in self.bindings() or bool(calls & _DYNAMIC)
 
     def check_no_work(self) -> None:
-        """Raises if the file would train or evaluate while it is imported."""
+        """Raise if the file would train or evaluate while it is imported."""
         # Functions of the file that are called are read too, each of them once.
         unread = {
             statement.name: statement.body
@@ -135,7 +138,7 @@ class FileText:
                 raise self._work(call, origin)
 
     def check_names(self, known: Sequence[str]) -> None:
-        """Raises if a name that nothing in the file uses is nearly a known one.
+        """Raise if a name that nothing in the file uses is nearly a known one.
 
         Args:
           known: the names that are looked for in the file.
@@ -155,7 +158,7 @@ class FileText:
                 )
 
     def _used(self) -> set[str]:
-        """The names that something in the file reads."""
+        """Return the names that something in the file reads."""
         nodes = [node for statement in self._body for node in ast.walk(statement)]
         return {
             node.id
@@ -164,7 +167,7 @@ class FileText:
         }
 
     def _work(self, call: ast.Call, origin: ast.Call) -> Exception:
-        """The error for a call that trains while the file is imported."""
+        """Return the error for a call that trains while the file is imported."""
         calls = f"`{ast.unparse(call.func)}(...)`"
         if origin.lineno != call.lineno:
             calls += f" (line {call.lineno})"
@@ -176,7 +179,10 @@ class FileText:
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that an import runs, also those in blocks; without `__main__`."""
+    """Yield the statements that an import runs, also those in blocks.
+
+    Without `__main__`.
+    """
     for statement in body:
         yield statement
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
@@ -191,7 +197,10 @@ def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions of one statement that run with it; not those of its blocks."""
+    """Yield the expressions of one statement that run with it.
+
+    Not those of its blocks.
+    """
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     waiting: list[ast.AST] = [statement]
@@ -204,20 +213,20 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _calls(statements: Iterable[ast.stmt]) -> list[ast.Call]:
-    """The calls that run with the statements."""
+    """Return the calls that run with the statements."""
     nodes = [node for statement in statements for node in _run_at_once(statement)]
     return [node for node in nodes if isinstance(node, ast.Call)]
 
 
 def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
-    """Whether the file defines the name itself, for somebody to look it up."""
+    """Return whether the file defines the name itself, for somebody to look it up."""
     is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
     has_decorator = bool(getattr(statement, "decorator_list", ()))
     return is_own and not has_decorator and not name.startswith("_")
 
 
 def _called(call: ast.Call) -> str:
-    """The last part of the name that is called: `fit` of `model.fit(...)`."""
+    """Return the last part of the name that is called: `fit` of `model.fit(...)`."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 

@@ -84,7 +84,7 @@ class SessionTraining:
     def train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
-        """Trains; returns the global step at the end."""
+        """Train; return the global step at the end."""
         process = self._process
         if self._needs_estimator:
             _ = self.estimator  # its errors come before a server starts
@@ -107,7 +107,7 @@ class SessionTraining:
         return process.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
-        """Evaluates the newest checkpoint."""
+        """Evaluate the newest checkpoint."""
         path = self._process.trained_checkpoint()
         input_fn = self._process.inputs.function(EVAL)
         if self._needs_estimator or guests:
@@ -125,7 +125,7 @@ class SessionTraining:
         return {**means, "global_step": float(self._process.global_step())}
 
     def predict(self) -> Iterator[Any]:
-        """The predictions of each batch, with the newest checkpoint."""
+        """Return the predictions of each batch, with the newest checkpoint."""
         self._process.trained_checkpoint()
         outputs: Iterator[Any] = self.estimator.predict(
             self._process.inputs.function(PREDICT),
@@ -137,7 +137,7 @@ class SessionTraining:
     def _train_in_towers(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> None:
-        """Runs steps until the data, a guest or another task ends the session."""
+        """Run steps until the data, a guest or another task ends the session."""
         process, settings = self._process, self._process.settings
         if last_step is not None and process.global_step() >= last_step:
             return
@@ -176,7 +176,7 @@ class SessionTraining:
         return self.estimator.model_fn(features, labels, TRAIN, config)
 
     def _named_spec(self, features: Any, labels: Any, mode: str) -> Any:
-        """The towers as one; loss and metrics have their names of `fit`."""
+        """Return the towers as one; loss and metrics have their names of `fit`."""
         for name in ("loss", *self._logs(mode)):
             # So the model's own operations do not get these names.
             v1.get_default_graph().unique_name(name)
@@ -198,7 +198,7 @@ class SessionTraining:
         return estimator.EstimatorSpec(mode, **fields)
 
     def _logs(self, mode: str) -> dict[str, str]:
-        """The `logs=` for `as_hooks`: each metric as the mean of the towers."""
+        """Return the `logs=` for `as_hooks`: each metric as the mean of the towers."""
         if self._graph_model is None or mode != TRAIN:
             return {}
         return {name: f"{name}:0" for name in self._graph_model.functions()}
@@ -208,7 +208,7 @@ class SessionTraining:
         return Evaluation(self._graph_model.means, self._process.inputs.function(EVAL))
 
     def _hooks(self, guests: list[Any], steps_per_epoch: int | None) -> list[Any]:
-        """The hooks of the training."""
+        """Return the hooks of the training."""
         process, settings = self._process, self._process.settings
         if steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
@@ -235,7 +235,7 @@ class SessionTraining:
         )
 
     def _guests(self, mode: str, guests: list[Any], **options: Any) -> list[Any]:
-        """The hooks for guests in one mode, with the options of this job."""
+        """Return the hooks for guests in one mode, with the options of this job."""
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}

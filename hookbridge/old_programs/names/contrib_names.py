@@ -31,7 +31,7 @@ FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
 
 def areas_above(path: str) -> bool:
-    """Whether a path is an area, or a module above an area or a name of `NAMES`."""
+    """Return whether a path is an area, or above an area or a name of `NAMES`."""
     return not path or any(is_below(n, path) for n in (*AREAS, *NAMES))
 
 
@@ -42,14 +42,14 @@ def names() -> dict[str, list[str]]:
 
 
 def listed(path: str) -> list[str]:
-    """The names of an area, and the areas below it: what a program may list."""
+    """Return the names of an area, and the areas below it: what a program may list."""
     inside = f"{path}." if path else ""
     below = [area[len(inside) :] for area in names() if area.startswith(inside)]
     return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
 
 
 def lives(name: str) -> bool:
-    """Whether a name such as `tf.contrib.slim.conv2d` lives."""
+    """Return whether a name such as `tf.contrib.slim.conv2d` lives."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True
@@ -77,12 +77,12 @@ def lives(name: str) -> bool:
 
 
 def _is_file(module: str) -> bool:
-    """Whether an installed module has that name."""
+    """Return whether an installed module has that name."""
     return not missing(module, module.count(".") + 1).rest
 
 
 def in_file_of_slim(area: str, file: str, name: str) -> str:
-    """The name in tf_slim of what a file of an area had; empty if it has none.
+    """Return the name in tf_slim of what a file of an area had; empty if it has none.
 
     Args:
       area: the area, such as `layers`.

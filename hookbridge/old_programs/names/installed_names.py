@@ -42,7 +42,7 @@ _UNKNOWN = Missing(is_certain=False)
 
 
 def missing(name: str, num_modules: int = 1) -> Missing:
-    """What an installed package lacks of a dotted name, which begins with its name.
+    """Return what an installed package lacks of a dotted name in it.
 
     Nothing is known if the package itself is not installed. Attributes of classes and
     functions are not looked at.
@@ -58,7 +58,7 @@ def missing(name: str, num_modules: int = 1) -> Missing:
 
 
 def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing:
-    """The same for the parts of a name below a package in a folder, or a module."""
+    """Return the same for the parts of a name below a folder or a module."""
     for number, part in enumerate(parts):
         absent = ".".join(parts[number:])
         if path.is_file():
@@ -84,7 +84,9 @@ def _answer(is_there: bool | None, lack: Missing) -> Missing:
 
 
 def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
-    """Whether a package has a part without a file of Python; None if nobody can tell.
+    """Return whether a package has a part without a file of Python.
+
+    None if nobody can tell.
 
     `is_module` tells that the part has to be a module.
     """
@@ -99,12 +101,12 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
 
 
 def _is_built(file: Path) -> bool:
-    """Whether Python can import a file in another language, or one without its text."""
+    """Return whether Python can import a file that is not Python source."""
     return file.suffix in (".so", ".pyd", ".pyc")
 
 
 def missing_private(name: str, target: Target) -> Missing:
-    """What the target lacks of a private name below `tensorflow`, as far as is known.
+    """Return what the target lacks of a private name below `tensorflow`.
 
     No list of private names is kept: for another target than the installed TensorFlow
     nothing is known.
@@ -115,7 +117,10 @@ def missing_private(name: str, target: Target) -> Missing:
 
 @functools.cache
 def package(root: str) -> Path | None:
-    """The folder, or the only file, of an installed package; None if it has none."""
+    """Return the folder, or the only file, of an installed package.
+
+    None if it has none.
+    """
     try:
         spec = importlib.util.find_spec(root)
     except (ImportError, ValueError):
@@ -132,12 +137,12 @@ def package(root: str) -> Path | None:
 
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
-    """Whether a module has a name; None if its text does not show it."""
+    """Return whether a module has a name; None if its text does not show it."""
     return _has(file, name, set())
 
 
 def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
-    """The same; of the modules that were asked already nothing more comes."""
+    """Return the same; of the modules that were asked already nothing more comes."""
     asked.add(file)
     names = names_in(file)
     if names is None:
@@ -155,7 +160,7 @@ def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
 
 
 def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
-    """Whether `from starred import *` in a file binds a name."""
+    """Return whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
     path = file.parents[dots - 1] if dots else package(parts.pop(0))
@@ -169,7 +174,7 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
 
 
 def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
-    """Whether a star import of a file gives a name."""
+    """Return whether a star import of a file gives a name."""
     names = names_in(source)
     if names is None:
         return None  # a module in another language shows nothing
@@ -184,7 +189,7 @@ def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
 
 @functools.cache
 def names_in(file: Path) -> ModuleNames | None:
-    """The names of a module; None if the file is not there, or is no Python."""
+    """Return the names of a module; None if the file is not there, or is no Python."""
     try:
         return names_of_module(parsed(file.read_bytes()))
     except (OSError, SyntaxError, ValueError):

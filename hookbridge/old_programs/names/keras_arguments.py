@@ -62,7 +62,10 @@ _MODE = "mode"
 
 
 def class_of(function: str) -> str:
-    """The class of Keras that a dotted name means; empty if it has no old arguments."""
+    """Return the class of Keras that a dotted name means.
+
+    Empty if it has no old arguments.
+    """
     if "keras" not in function:
         return ""  # a scan asks for every call
     module, _, name = function.rpartition(".")
@@ -71,7 +74,10 @@ def class_of(function: str) -> str:
 
 
 def name_today(function: str, keyword: ast.keyword) -> str | None:
-    """What an argument of a class of Keras is called today; None if it has its name."""
+    """Return what an argument of a class of Keras is called today.
+
+    None if it has its name.
+    """
     argument = keyword.arg or ""
     if argument == _MODE and getattr(keyword.value, "value", None) != 0:
         return None  # it is refused, as it has been since Keras 2
@@ -79,7 +85,7 @@ def name_today(function: str, keyword: ast.keyword) -> str | None:
 
 
 def sides(call: ast.Call, function: str) -> list[ast.expr]:
-    """The sizes of a kernel that a layer gets one by one, without names."""
+    """Return the sizes of a kernel that a layer gets one by one, without names."""
     names = _side_names(class_of(function))
     if not names or len(call.args) != 1 + len(names):
         return []
@@ -92,13 +98,13 @@ def sides(call: ast.Call, function: str) -> list[ast.expr]:
 
 
 def _side_names(name: str) -> tuple[str, ...]:
-    """The arguments that had the sizes of the kernel of a class."""
+    """Return the arguments that had the sizes of the kernel of a class."""
     old = OF_CLASSES.get(name, {})
     return next((names for names in _SIDES if names[0] in old), ())
 
 
 def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """The values of a call of Keras that have another form today, and which."""
+    """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
         yield positional[0], _joined(positional)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -112,18 +118,18 @@ def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]
 
 
 def _joined(sizes: list[ast.expr]) -> str:
-    """The first one of the sizes with the others behind it."""
+    """Return the first one of the sizes with the others behind it."""
     further = ", ".join(ast.unparse(size).replace("{", "{{") for size in sizes[1:])
     return f"({{}}, {further})"
 
 
 def has_old_ends(call: ast.Call) -> bool:
-    """Whether a call has what `Model` called its inputs and outputs."""
+    """Return whether a call has what `Model` called its inputs and outputs."""
     return {"input", "output"} <= {keyword.arg for keyword in call.keywords}
 
 
 def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """The arguments of a method that counted samples, and what counts steps today."""
+    """Yield the arguments that counted samples, and those that count steps today."""
     today = COUNTING.get(getattr(call.func, "attr", ""), {})
     for keyword in call.keywords if today else ():
         if keyword.arg in today:
@@ -131,7 +137,7 @@ def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
 
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
-    """Whether a call has arguments that no Keras of TensorFlow 2 takes."""
+    """Return whether a call has arguments that no Keras of TensorFlow 2 takes."""
     keywords = {keyword.arg or "" for keyword in call.keywords} - {RATE}
     method = getattr(call.func, "attr", "")
     if keywords & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
@@ -146,7 +152,7 @@ def is_of_keras1(call: ast.Call, function: str) -> bool:
 def of_today(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """What a class of Keras gets, as it takes it today.
+    """Return what a class of Keras gets, as it takes it today.
 
     Args:
       name: the name of the class.
@@ -168,7 +174,7 @@ def of_today(
 def _with_joined_sides(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """The arguments of a class, with the sides of a window as one tuple."""
+    """Return the arguments of a class, with the sides of a window as one tuple."""
     names, sizes = _side_names(name), args[1:]
     if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
         return (args[0], sizes), named
@@ -178,6 +184,6 @@ def _with_joined_sides(
 
 
 def _value(argument: str, value: object) -> object:
-    """The value of an old argument as it is written today."""
+    """Return the value of an old argument as it is written today."""
     values = VALUES.get(argument, {})
     return values.get(value, value) if isinstance(value, str) else value

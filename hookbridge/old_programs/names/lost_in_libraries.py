@@ -59,12 +59,12 @@ def lost_names() -> dict[str, LostName]:
 
 @functools.cache
 def roots() -> frozenset[str]:
-    """The top modules that have lost names."""
+    """Return the top modules that have lost names."""
     return frozenset(name.partition(".")[0] for name in lost_names())
 
 
 def lost_methods(method: str) -> list[str]:
-    """The lost methods of this name, whatever class and library they are of."""
+    """Return the lost methods of this name, whatever class and library they are of."""
     return _methods().get(method, [])
 
 
@@ -78,7 +78,7 @@ def _methods() -> dict[str, list[str]]:
 
 
 def is_there(name: str) -> bool:
-    """Whether this Python has a lost name that later ones have no answer for.
+    """Return whether this Python has a lost name that later ones have no answer for.
 
     A package may have a module of Python again.
     """
@@ -90,7 +90,10 @@ def is_there(name: str) -> bool:
 
 
 def lost_part(name: str) -> str:
-    """The longest beginning of a dotted name that is a lost name; may be empty."""
+    """Return the longest beginning of a dotted name that is a lost name.
+
+    May be empty.
+    """
     if name.partition(".")[0] not in roots():
         return ""
     parts = name.split(".")

@@ -43,24 +43,27 @@ class _Row(NamedTuple):
 
 
 def last_keras(name: str) -> float:
-    """The newest Keras that has a name of `keras`; 3 if it is not known."""
+    """Return the newest Keras that has a name of `keras`; 3 if it is not known."""
     row, _ = _row(name)
     return row.last if row is not None else 3
 
 
 def was_there(name: str) -> bool:
-    """Whether a name of `keras` is one of Keras 1 or 2 that is known."""
+    """Return whether a name of `keras` is one of Keras 1 or 2 that is known."""
     return _row(name)[0] is not None
 
 
 def names_of(module: str) -> list[str]:
-    """The names that a module of `keras` had; none of a module that is not known."""
+    """Return the names that a module of `keras` had.
+
+    None of a module that is not known.
+    """
     return [name for name in table("keras-2.3").get(module, ()) if name]
 
 
 @functools.cache
 def _row(name: str) -> tuple[_Row | None, str]:
-    """What became of a name, or of the beginning that is known, and what follows it."""
+    """Return what became of a name, or of its known beginning, and the rest."""
     rows: dict[str, dict[str, list[str | float]]] = table("keras-2.3")
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
@@ -79,7 +82,7 @@ def _row(name: str) -> tuple[_Row | None, str]:
 
 
 def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
-    """What becomes of a name of `keras`, in a program that needs Keras 2.
+    """Return what becomes of a name of `keras`, in a program that needs Keras 2.
 
     Where the Keras of the target has the name, too (`is_there`), it stays as it is in
     other programs.
@@ -102,7 +105,7 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def is_there(name: str, target: Target) -> bool:
-    """Whether the Keras that comes with a TensorFlow has a name of `keras`."""
+    """Return whether the Keras that comes with a TensorFlow has a name of `keras`."""
     if name in VERSIONS:
         return not target.has_estimator or name.startswith(KERAS)
     is_of_keras = name.partition(".")[0] == KERAS and not lost_part(name)
@@ -110,7 +113,7 @@ def is_there(name: str, target: Target) -> bool:
 
 
 def resolve_in_tensorflow(name: str) -> Resolution | None:
-    """What becomes of a name of `tf.keras` that only `keras` had."""
+    """Return what becomes of a name of `tf.keras` that only `keras` had."""
     if ".keras." not in name or had_in_tf1(name):
         return None
     short = name.replace(f"{V1}.", "tf.", 1)
@@ -126,7 +129,7 @@ def resolve_in_tensorflow(name: str) -> Resolution | None:
 
 
 def _way_out(name: str) -> str:
-    """What to write for a name that has no public name today, in words."""
+    """Return what to write for a name that has no public name today, in words."""
     hints: dict[str, str] = table("names")["hints"]
     parts = f"tf.{name}".split(".")
     above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
@@ -134,7 +137,7 @@ def _way_out(name: str) -> str:
 
 
 def in_file(living: str, of_tf1: bool) -> str:
-    """A name of today as a file has to write it that means TensorFlow 1, or not."""
+    """Return a name as a file has to write it that means TensorFlow 1, or not."""
     if of_tf1 and living.startswith(f"{TF_KERAS}"):
         return living.replace("tf.", f"{V1}.", 1)
     if living in _LEGACY:
@@ -143,7 +146,7 @@ def in_file(living: str, of_tf1: bool) -> str:
 
 
 def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
-    """Where `run` looks for what a module of `keras` had, in order.
+    """Return where `run` looks for what a module of `keras` had, in order.
 
     Args:
       dotted: the name of the module: `keras.layers.core`.
@@ -163,5 +166,5 @@ def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
 
 
 def own_names(dotted: str) -> dict[str, str]:
-    """The names of a module that are found in another place, and which that is."""
+    """Return the names of a module that are in another place, and that place."""
     return _OWN.get(dotted, {})

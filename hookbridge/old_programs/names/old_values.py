@@ -40,7 +40,7 @@ _VIEWS = frozenset({"items", "keys", "values"})
 
 
 def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """The expressions of a call that are refused today, and what to write for each.
+    """Yield the expressions of a call that are refused today, with new texts.
 
     Args:
       call: any call.
@@ -67,7 +67,7 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
-    """The floats of a call that takes whole numbers, or of the shape that it takes."""
+    """Return the floats of a call, or of its shape, that has to be whole numbers."""
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     if function not in WHOLE:
         values = _sizes(call, function.rpartition(".")[2])
@@ -75,7 +75,7 @@ def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
 
 
 def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
-    """The sizes in the shape of a call, if they stand there one by one."""
+    """Return the sizes in the shape of a call, if they stand there one by one."""
     if function not in SHAPED:
         return []
     index = SHAPED[function]
@@ -85,7 +85,7 @@ def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
 
 
 def _reading(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """What reads bytes today, if the call reads them."""
+    """Yield what reads bytes today, if the call reads them."""
     if reads_bytes(call):
         yield call.func, READING.replace("fromstring", "frombuffer")
         yield call, "{}.copy()"
@@ -97,14 +97,14 @@ def _has_one_argument(call: ast.Call) -> bool:
 
 
 def reads_bytes(call: ast.Call) -> bool:
-    """Whether a call of `numpy.fromstring` has no separator."""
+    """Return whether a call of `numpy.fromstring` has no separator."""
     separators = _named(call, "sep")
     is_empty = all(getattr(s, "value", s) == "" for s in separators)
     return is_empty and len(call.args) < 4
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
-    """The mode of an `open` that asks for all ends of lines, which any text has now."""
+    """Return the mode of an `open` that asks for all ends of lines, or None."""
     name = last_name(call.func)
     if name != "open":
         return None
@@ -115,13 +115,13 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
 
 
 def mode_of_today(mode: str) -> str:
-    """A mode without `U`, which Python lost in 3.11."""
+    """Return a mode without `U`, which Python lost in 3.11."""
     without_u = mode.replace("U", "")
     return without_u if "r" in without_u else f"r{without_u}"
 
 
 def _named(call: ast.Call, *names: str) -> list[ast.expr]:
-    """The arguments that a call gives by one of some names."""
+    """Return the arguments that a call gives by one of some names."""
     return [keyword.value for keyword in call.keywords if keyword.arg in names]
 
 
@@ -130,7 +130,7 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _is_no_sequence(node: ast.expr) -> bool:
-    """Whether an expression is seen to be an iterator, a view or a set."""
+    """Return whether an expression is seen to be an iterator, a view or a set."""
     if isinstance(node, ast.GeneratorExp | ast.Set | ast.SetComp):
         return True
     if not isinstance(node, ast.Call):
@@ -141,7 +141,7 @@ def _is_no_sequence(node: ast.expr) -> bool:
 
 
 def _is_float(node: ast.expr) -> bool:
-    """Whether an expression is seen to be a float."""
+    """Return whether an expression is seen to be a float."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Div)
     return isinstance(node, ast.Constant) and isinstance(node.value, float)

@@ -45,7 +45,7 @@ _OF_ESTIMATOR = ".python.estimator."
 
 
 def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name for a name in a private module of Estimator, or its place."""
+    """Return the public name for a private name of Estimator, or its place."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
@@ -72,7 +72,7 @@ def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution 
 
 
 def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name: that of the same module, or one that ends in the same way."""
+    """Return the public name: of the same module, or with the same ending."""
     if name in OTHERS:
         return Resolution("KERAS_PRIVATE", OTHERS[name])
     public = name.replace("tensorflow.python.keras", "tf.keras", 1)
@@ -97,7 +97,7 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def places_in_keras(name: str, package: str) -> list[str]:
-    """Where `run` looks for what was below `tensorflow.python.keras`, in order.
+    """Return where `run` looks for what was below `tensorflow.python.keras`, in order.
 
     Args:
       name: the private name of a module, or of something in one.
@@ -109,7 +109,7 @@ def places_in_keras(name: str, package: str) -> list[str]:
 
 
 def moved_in_keras(rest: str) -> list[str]:
-    """Where modules of Keras 2 have today what was elsewhere, below its source.
+    """Return where modules of Keras 2 have today what was elsewhere, below its source.
 
     Args:
       rest: the name of a module below `keras`, with the dot before it.
@@ -125,14 +125,14 @@ def moved_in_keras(rest: str) -> list[str]:
 
 
 def _is_lost_in_keras(name: str, target: Target) -> bool:
-    """Whether a private name of Keras is certainly in none of its places today."""
+    """Return whether a private name of Keras is certainly in none of its places."""
     is_own = compat.installed_tf_version() > compat.LAST_WITH_KERAS2
     places = places_in_keras(name, "tf_keras" if is_own else "keras")
     return all(missing_private(candidate, target).rest for candidate in places)
 
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The name itself, if the target has it or nothing is known of it."""
+    """Return the name itself, if the target has it or nothing is known of it."""
     if today := _moved(name):
         outcome = resolve_private(today, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
@@ -151,7 +151,7 @@ def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def _resolve_in_place(name: str, target: Target) -> Resolution:
-    """What becomes of a private name whose module is where it was, if it is there."""
+    """Return what becomes of a private name whose module is where it was."""
     absent, in_module, is_certain = missing_private(name, target)
     attribute = absent if absent and in_module else name.rpartition(".")[2]
     replacement = next(filter(target.has, _public_places(name, attribute)), "")
@@ -169,7 +169,10 @@ def _resolve_in_place(name: str, target: Target) -> Resolution:
 
 
 def _moved(name: str) -> str:
-    """A name in a private module that has moved, as it is today; empty for others."""
+    """Return a name in a private module that has moved, as it is today.
+
+    Empty for others.
+    """
     for old, today in MOVED.items():
         if is_below(name, old):
             return today + name[len(old) :]
@@ -177,7 +180,7 @@ def _moved(name: str) -> str:
 
 
 def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
-    """What a private name is today whose place has something else, or may have."""
+    """Return what a private name is now whose old place may have another."""
     for old, replacement in OTHERS.items():
         if is_below(name, old):
             return replacement + name[len(old) :]
@@ -186,7 +189,7 @@ def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
-    """Where a private name may be public today, in the order in which `run` asks."""
+    """Yield where a private name may be public, in the order in which `run` asks."""
     for inside, public_module in PUBLIC.items():
         if inside in name:
             yield joined(V1, public_module, last)

@@ -49,7 +49,9 @@ _OF_BYTES = {"sep": "", "string": "buffer"}
 
 
 def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
-    """What an argument is called today; None if it has its name, empty if it is gone.
+    """Return what an argument is called today.
+
+    None if it has its name, empty if it is gone.
 
     Args:
       call: a call of a method, or of a function of a module.
@@ -67,13 +69,13 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
 
 
 def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
-    """The arguments without a name that a method, or a function, takes no more."""
+    """Return the positional arguments that a function no longer takes."""
     number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
     return [*keras_arguments.sides(call, function)[1:], *call.args[number:]]
 
 
 def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
-    """Whether an argument is the shape of `reshape`, and can stand without a name.
+    """Return whether an argument is the shape of `reshape`, and needs no name.
 
     It has none that all supported versions of NumPy know.
     """
@@ -82,5 +84,5 @@ def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
 
 
 def becomes_prefetch(keyword: ast.keyword) -> bool:
-    """Whether a call of `prefetch` stands for an argument that is gone."""
+    """Return whether a call of `prefetch` stands for an argument that is gone."""
     return keyword.arg == "output_buffer_size"

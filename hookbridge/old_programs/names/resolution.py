@@ -49,7 +49,7 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
 
 def resolve(name: str, target: Target) -> Resolution | None:
-    """What becomes of a canonical name; None if the target has it."""
+    """Return what becomes of a canonical name; None if the target has it."""
     root = name.partition(".")[0]
     owner, _, attribute = name.rpartition(".")
     if name in old_keras.VERSIONS:
@@ -67,7 +67,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
 
 
 def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | None:
-    """What becomes of a `__name__`: a module has it wherever it is."""
+    """Return what becomes of a `__name__`: a module has it wherever it is."""
     outcome = resolve(module, target)
     if outcome is None or not outcome.living:
         return outcome
@@ -75,7 +75,7 @@ def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | N
 
 
 def _resolve_public(name: str, target: Target) -> Resolution | None:
-    """What becomes of a name of `tf`."""
+    """Return what becomes of a name of `tf`."""
     if target.has(name):
         return old_keras.resolve_in_tensorflow(name)
     if not name.startswith("tf.compat.") and target.has_v1(name):
@@ -86,7 +86,7 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
 
 
 def _hook_of_today(name: str, target: Target) -> str:
-    """The name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
+    """Return the name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
     module, _, attribute = name.rpartition(".")
     hook = f"{V1}.train.{attribute}"
     is_hook = module in _OF_HOOKS and attribute.endswith(_HOOKS)
@@ -94,7 +94,7 @@ def _hook_of_today(name: str, target: Target) -> str:
 
 
 def _resolve_lost(name: str, part: str) -> Resolution | None:
-    """What stands for a name of another library, that has lost `part`.
+    """Return what stands for a name of another library, that has lost `part`.
 
     None where nothing has to be done for this Python.
     """
@@ -109,7 +109,7 @@ def _resolve_lost(name: str, part: str) -> Resolution | None:
 
 
 def is_of_no_version(name: str) -> bool:
-    """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
+    """Return whether no known version of TensorFlow has a name of `tf`.
 
     A program of TensorFlow 1 that has such a name does not get there. The names of
     before 1.0 that have a hint, and what is below them, are no such names.
@@ -124,7 +124,7 @@ def is_of_no_version(name: str) -> bool:
 
 
 def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The name in `hb.estimator`, or in TensorFlow where that still has Estimator."""
+    """Return the name in `hb.estimator`, or in a TensorFlow with Estimator."""
     if prefix.startswith("tf.") and target.has_estimator:
         if target.has(name):
             return None
@@ -155,7 +155,7 @@ def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | Non
 
 
 def _contrib(path: str, target: Target) -> str:
-    """The living name of a path below `tf.contrib` that lives."""
+    """Return the living name of a path below `tf.contrib` that lives."""
     carried = joined(_CARRIED, path)
     source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
@@ -181,7 +181,10 @@ def _contrib(path: str, target: Target) -> str:
 
 
 def _public(source: str, name: str, target: Target) -> str:
-    """The name in a public place of today; empty if it is not certainly there."""
+    """Return the name in a public place of today.
+
+    Empty if it is not certainly there.
+    """
     dotted = joined(source, name)
     root, _, inside = dotted.partition(".")
     if root == "tf" and "__" not in dotted and target.has(dotted):

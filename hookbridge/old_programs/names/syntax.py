@@ -6,12 +6,12 @@ import ast
 
 
 def is_below(name: str, place: str) -> bool:
-    """Whether a dotted name is a place, or has it as its first parts."""
+    """Return whether a dotted name is a place, or has it as its first parts."""
     return f"{name}.".startswith(f"{place}.")
 
 
 def last_name(node: ast.AST) -> str:
-    """The last part of a name; empty for other expressions."""
+    """Return the last part of a name; empty for other expressions."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

@@ -42,7 +42,7 @@ _METHODS = frozenset({"split", "startswith", "strip", "rstrip"})
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version, as far as they lead it."""
+    """Return the numbers of a version, as far as they lead it."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, match[0].split("."))) if match else ()
 
@@ -94,7 +94,7 @@ class Conditions:
                         self._values[target.id] = node.value
 
     def asks(self, test: ast.expr) -> bool:
-        """Whether an expression asks for a name of a module, or for a version."""
+        """Return whether an expression asks for a module's name, or for a version."""
         nodes = list(ast.walk(test))
         calls = {getattr(n.func, "id", "") for n in nodes if isinstance(n, ast.Call)}
         attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
@@ -103,7 +103,9 @@ class Conditions:
         return bool(calls & {"hasattr", "dir"} or is_of_version)
 
     def outcome(self, test: ast.expr, tensorflow: str = "") -> bool | None:
-        """What a condition comes to under all versions; None if that is not known.
+        """Return what a condition comes to under all versions.
+
+        None if that is not known.
 
         `tensorflow` is the only version of TensorFlow that counts, if it is given.
         """
@@ -123,7 +125,7 @@ class Conditions:
         return outcomes.pop() if len(outcomes) == 1 else None
 
     def known(self, python: str, tensorflow: str, node: ast.AST) -> Any:
-        """What a name of Python's or TensorFlow's version is, or another value."""
+        """Return what a name of a version of Python or TensorFlow is, or a value."""
         values: dict[str, Any] = {
             "sys.version": python,
             "sys.version_info": _numbers(python),
@@ -153,7 +155,7 @@ class _Reading:
         self._versions = (python, tensorflow)
 
     def value(self, node: ast.AST) -> Any:
-        """The value of an expression.
+        """Return the value of an expression.
 
         Only what conditions about versions are made of is known: constants, versions,
         their parts, numbers and texts of them, comparisons, `and`, `or` and `not`.
@@ -208,7 +210,7 @@ class _Reading:
         return self.value(node)
 
     def _called(self, node: ast.Call) -> Any:
-        """What a function makes of a version: a number, a text, or its parts."""
+        """Return what a function makes of a version: a number, a text, or its parts."""
         if node.keywords:
             raise UnknownConditionError
         function, arguments = node.func, node.args

@@ -57,7 +57,7 @@ def _public_contrib(rest: str) -> str:
 
 
 def as_v1(name: str) -> str:
-    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
+    """Return a name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
     root, _, inside = name.partition(".")
     if root != "tf" or inside.partition(".")[0] in ("compat", "contrib", "examples"):
         return name
@@ -65,7 +65,7 @@ def as_v1(name: str) -> str:
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
-    """The absolute name of `..base`, of that level, in a package with these parts."""
+    """Return the absolute name of `..base` in a package with these parts."""
     above = list(package[: len(package) - level + 1]) if level else []
     return ".".join([*above, *(base.split(".") if base else [])])
 
@@ -100,7 +100,9 @@ def all_imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
 
 
 def loaded(node: ast.AST) -> str:
-    """What `import_module("a.b")` or `__import__("a")` gives; empty for other nodes.
+    """Return what `import_module("a.b")` or `__import__("a")` gives.
+
+    Empty for other nodes.
 
     The name has to be in the text. `__import__("a.b")` gives `a`, as in Python.
     """
@@ -122,6 +124,6 @@ def loaded(node: ast.AST) -> str:
 
 
 def _text(node: ast.expr | None) -> str:
-    """The text of a constant; empty for all else."""
+    """Return the text of a constant; empty for all else."""
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from hookbridge.old_programs.reading.modules import Module
 
 
 def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
-    """The folders in which a file's own modules may be: its own, then those above it.
+    """Return the folders in which a file's own modules may be, its own first.
 
     `tops` are real paths of folders that hold whole programs. A folder above is taken
     if it is not above these, or if the folder below it is a package.
@@ -33,7 +33,7 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 
 
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The dotted name and file of each import; `roots` are searched in order."""
+    """Yield the dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
     calls = (node for node in module.nodes if isinstance(node, ast.Call))
     for name in filter(None, map(loaded, calls)):
@@ -54,7 +54,7 @@ def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files of the packages in a dotted name, and the file of its last part."""
+    """Yield the files of the packages in a dotted name, and of its last part."""
     if parts[:1] == ["hookbridge"]:
         return  # a library, even if `roots` has a checkout of it
     for root in roots:
@@ -75,14 +75,14 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def know(module: Module, own: Mapping[str, Module]) -> None:
-    """Lets a module's names know those of the modules that it imports."""
+    """Let a module's names know those of the modules that it imports."""
     module.names.own = {
         dotted: imported_module.names for dotted, imported_module in own.items()
     }
 
 
 def link(module: Module, own: Mapping[str, Module]) -> bool:
-    """Gives a module the names that it imports from other modules of its program.
+    """Give a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
     """
@@ -101,7 +101,7 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
 
 
 def _take_starred(names: Names) -> None:
-    """Binds what other modules of the program bind that this one stars."""
+    """Bind what other modules of the program bind that this one stars."""
     for starred_names in filter(None, map(names.own.get, names.starred)):
         for name, dotted in starred_names.bound.items():
             is_given = name in starred_names.given
@@ -110,7 +110,7 @@ def _take_starred(names: Names) -> None:
 
 
 def _take_imported(names: Names) -> None:
-    """Follows names that it imports from other modules of the program."""
+    """Follow names that it imports from other modules of the program."""
     for name, dotted in list(names.bound.items()):
         module, _, attribute = dotted.rpartition(".")
         source = None if dotted in names.own else names.own.get(module)
@@ -125,12 +125,12 @@ def _take_imported(names: Names) -> None:
 
 
 def _starred_in(source: Names, name: str) -> Given | None:
-    """What starred imports of another module give to a name that it does not bind."""
+    """Return where another module's stars have a name that it does not bind."""
     return None if source.binds(name) else starred.giver(source, name)
 
 
 def _through(module: Module) -> Iterator[tuple[str, str]]:
-    """What attributes of other modules of its program are: `common.tf`."""
+    """Yield what attributes of other modules of its program are: `common.tf`."""
     names = module.names
     for node in module.nodes if names.own else ():
         if not isinstance(node, ast.Attribute):

@@ -33,17 +33,17 @@ _EXTENSIONS = frozenset({"autoreload", "storemagic"})
 
 
 def with_lines(text: str, lines: Sequence[str]) -> str:
-    """A text with the lines themselves, in place of their names."""
+    """Return a text with the lines themselves, in place of their names."""
     return _MARK.sub(lambda match: lines[int(match[1])], text)
 
 
 def has_lines(text: str) -> bool:
-    """Whether names of IPython's lines stand in a text."""
+    """Return whether names of IPython's lines stand in a text."""
     return _MARK.search(text) is not None
 
 
 def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The rows of a text, from 1 on, whose lines ask for TensorFlow 1, and how."""
+    """Yield the rows of a text, from 1 on, that ask for TensorFlow 1, and how."""
     for number, row in enumerate(text.split("\n"), 1):
         for mark in _MARK.finditer(row):
             line = lines[int(mark[1])]
@@ -52,21 +52,21 @@ def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def packages(lines: Sequence[str]) -> Iterator[str]:
-    """The packages that lines import: `%matplotlib inline` imports Matplotlib."""
+    """Yield the packages that lines import: `%matplotlib inline` imports Matplotlib."""
     for line in lines:
         if (match := _IMPORTING.match(line)) and match["name"] not in _EXTENSIONS:
             yield match["name"] or "matplotlib"
 
 
 def plain(code: str) -> str:
-    """A cell's code with plain line ends, and without an indent that IPython drops."""
+    """Return a cell's code with plain line ends, without IPython's indent."""
     code = code.replace("\r\n", "\n")
     indent = re.match(r"[ \t]*", code)
     return re.sub(f"^{indent[0]}", "", code, flags=re.M) if indent else code
 
 
 def as_python(code: str, lines: list[str]) -> str | SyntaxError:
-    """A cell's code with names for IPython's lines, or what is wrong with it.
+    """Return a cell's code with names for IPython's lines, or what is wrong with it.
 
     These lines are added to `lines`.
     """
@@ -87,7 +87,7 @@ def as_python(code: str, lines: list[str]) -> str | SyntaxError:
 
 
 def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
-    """Puts a name for what is IPython's in a line; returns whether there is something.
+    """Put a name for what is IPython's in a line; return whether there is something.
 
     A line that ends with a backslash takes the next one along.
     """

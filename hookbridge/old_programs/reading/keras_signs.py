@@ -27,13 +27,13 @@ _KINDS = ("acc_read", "accuracy_read", "acc_asked", "accuracy_asked")
 
 
 def of_name(name: str, line: int) -> Iterator[_Sign]:
-    """What a dotted name shows: only old releases of Keras have some."""
+    """Yield what a dotted name shows: only old releases of Keras have some."""
     if name.startswith(f"{KERAS}.") and (last_release := last_keras(name)) < 3:
         yield "old" if last_release <= _OLD else "keras2", name, line
 
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
-    """What the arguments of a call show."""
+    """Yield what the arguments of a call show."""
     keywords = {keyword.arg or "" for keyword in call.keywords}
     if "keras" not in function and keywords.isdisjoint(_TELLING):
         return
@@ -49,7 +49,7 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
 
 
 def of_logs(node: ast.AST) -> Iterator[_Sign]:
-    """What a call, or `history.history["acc"]`, shows of the keys of logs."""
+    """Yield what a call, or `history.history["acc"]`, shows of the keys of logs."""
     if isinstance(node, ast.Subscript):
         name = last_name(node.value)
         if name in _LOGS:
@@ -63,7 +63,7 @@ def of_logs(node: ast.AST) -> Iterator[_Sign]:
 
 
 def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
-    """The keys of logs in a file that Keras has since 2.3, and their lines.
+    """Return the keys of logs in a file that Keras has since 2.3, and their lines.
 
     There are none if the file reads the old ones, too.
     """
@@ -90,7 +90,7 @@ def _asked(node: ast.expr) -> Iterator[_Sign]:
 
 
 def key_of_old_logs(first_uses: dict[str, _Use]) -> _Use | None:
-    """The key of a log that only Keras until 2.2 gave; None if there is none.
+    """Return the key of a log that only Keras until 2.2 gave; None if there is none.
 
     It called `metrics=["accuracy"]` `acc`.
 

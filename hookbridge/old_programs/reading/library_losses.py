@@ -27,7 +27,7 @@ _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
 @functools.cache
 def _lost() -> frozenset[str]:
-    """The names that are given back."""
+    """Return the names that are given back."""
     return frozenset(
         name
         for name, row in lost_names().items()
@@ -39,13 +39,13 @@ def _lost() -> frozenset[str]:
 
 @functools.cache
 def _seen() -> re.Pattern[bytes]:
-    """What a file has that uses one of them; few files of newer packages do."""
+    """Return what a file has that uses one of them; few files of newer packages do."""
     inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _lost()))
     return re.compile(rf"\b(?:np|numpy)\.(?:{inside})\b(?!\.)".encode())
 
 
 def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
-    """The packages that a file imports and that use lost names.
+    """Yield the packages that a file imports and that use lost names.
 
     Each with the first use and their number. Nothing is imported. A package of many
     files is left out: it takes long to read, and is most often looked after.
@@ -65,7 +65,7 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
 
 @functools.cache
 def _uses(folder: str) -> tuple[Use, ...]:
-    """The uses of lost names in a package, one for each name and file."""
+    """Return the uses of lost names in a package, one for each name and file."""
     first_uses: dict[tuple[str, str], Use] = {}
     files = _files(folder)
     for file in files if len(files) <= MAX_FILES else ():
@@ -83,7 +83,7 @@ def _uses(folder: str) -> tuple[Use, ...]:
 
 
 def _files(folder: str) -> list[str]:
-    """The source files of a package, without its tests."""
+    """Return the source files of a package, without its tests."""
     if folder.endswith(".py") or not os.path.isdir(folder):
         return [file for file in (folder, f"{folder}.py") if os.path.isfile(file)]
     paths = []

@@ -31,18 +31,18 @@ _OTHERS = frozenset({*TENSORFLOW, "distutils"})
 
 
 def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """The imports of a file that fail, and are not expected to."""
+    """Return the imports of a file that fail, and are not expected to."""
     return filter(_is_lost, _of_libraries(module, programs))
 
 
 def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
-    """The names among them that nothing uses: the program runs without them."""
+    """Return the names among them that nothing uses: the program runs without them."""
     removed = filter(_is_lost, _of_libraries(module, programs))
     return frozenset(programs.unused_names(module, removed))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """The imports of packages that are not installed, and of which nothing is used."""
+    """Yield the imports of which nothing is used, and whose package is absent."""
     unused = programs.unused_names(module, _of_libraries(module, programs))
     for imported in _of_libraries(module, programs):
         if imported.full in unused and is_absent(imported.full, module, programs):
@@ -50,7 +50,7 @@ def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import
 
 
 def is_absent(name: str, module: Module, programs: Programs) -> bool:
-    """Whether a module is neither installed nor in the folders of its program."""
+    """Return whether a module is neither installed nor in its program's folders."""
     root = name.partition(".")[0]
     if root in sys.modules or lost_part(root):
         return False
@@ -62,7 +62,7 @@ def is_absent(name: str, module: Module, programs: Programs) -> bool:
 
 
 def _is_found_by_chance(spec: ModuleSpec) -> bool:
-    """Whether a module is found only since `python -m hookbridge` was started there.
+    """Return whether only `python -m hookbridge` in its folder finds a module.
 
     Python looks in the working directory then. It does not when the program runs.
     """
@@ -73,7 +73,7 @@ def _is_found_by_chance(spec: ModuleSpec) -> bool:
 
 
 def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
-    """What a file imports from packages of its program that no file is there for.
+    """Yield what a file imports from packages of its program that no file is there for.
 
     A module in another language than Python may have to be built first.
     """
@@ -95,7 +95,9 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
 
 
 def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
-    """The folders of a package of the program; none if an installed one may be meant.
+    """Return the folders of a package of the program.
+
+    None if an installed one may be meant.
 
     The working directory may be the program's folder, where Python looks, too.
     """

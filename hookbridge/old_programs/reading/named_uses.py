@@ -27,7 +27,7 @@ _BROUGHT_BY = {
 def uses(
     nodes: Sequence[ast.AST], names: Names
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost dotted names in a module, and what it imports.
+    """Yield the outermost dotted names in a module, and what it imports.
 
     So are methods that a library has lost: if the module imports the library, an
     object with a method of such a name is taken for one of the library's, unless the
@@ -60,7 +60,7 @@ class _Surroundings:
         self._nodes = nodes
 
     def lost_methods(self, method: str) -> list[str]:
-        """The lost methods of this name of which a library is used here."""
+        """Return the lost methods of this name of which a library is used here."""
         removed = lost_methods(method)
         if not removed or method in self._own:
             return []
@@ -80,7 +80,10 @@ class _Surroundings:
         return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
 
     def _has(self, name: str) -> bool:
-        """Whether the module has a name, in whatever place; any has the empty one."""
+        """Return whether the module has a name, in whatever place.
+
+        Any has the empty one.
+        """
         return not name or name in self._names
 
     @functools.cached_property
@@ -91,7 +94,7 @@ class _Surroundings:
 
 
 def own_members(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The methods of a module's classes, and the fields and names that it assigns."""
+    """Return the methods of a module's classes, and what it assigns."""
     members: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.ClassDef):
@@ -102,14 +105,14 @@ def own_members(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
-    """What an import statement names of other packages than the program's own."""
+    """Yield what an import statement names of other packages than the program's own."""
     for imported in imports(node):
         if not imported.full.startswith("."):
             yield imported.node, canonical(imported.full.removesuffix(".*"))
 
 
 def _given(node: ast.Name, names: Names) -> Iterator[tuple[ast.Name, str]]:
-    """A bare name that a starred import gives."""
+    """Yield a bare name that a starred import gives."""
     name = names.canonical(node) if node.id in names.given else None
     if name:
         yield node, name

@@ -25,19 +25,19 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 def is_followed(module: str) -> bool:
-    """Whether a module is one of TensorFlow, or of a library that has lost names."""
+    """Return whether a module is of TensorFlow, or of a library with removed names."""
     root = module.partition(".")[0]
     return root in _ROOTS or root in roots()
 
 
 def free_names(tree: ast.Module) -> frozenset[str]:
-    """The names that starred imports may give to a file; none if it has none."""
+    """Return the names that starred imports may give to a file; none if it has none."""
     names = Names(tree, ())
     return names.free - _BUILTINS if names.starred else frozenset()
 
 
 def follow(names: Names) -> None:
-    """Notes the names that a module has from its starred imports of TensorFlow.
+    """Note the names that a module has from its starred imports of TensorFlow.
 
     The starred modules of its own program are asked, too, once they are known.
     """
@@ -53,7 +53,7 @@ def follow(names: Names) -> None:
 
 
 def giver(names: Names, name: str) -> Given | None:
-    """Where a name that a module does not bind itself comes from."""
+    """Return where a name that a module does not bind itself comes from."""
     if name.startswith("_"):
         return None
     # A private module mostly has a public name for its own use.
@@ -67,7 +67,7 @@ def giver(names: Names, name: str) -> Given | None:
 
 
 def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given | bool:
-    """What the starred imports of a module say of a name; the last one counts.
+    """Return what the starred imports of a module say of a name; the last one counts.
 
     True if one of them gives something else, False if none gives anything.
     """
@@ -90,7 +90,7 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
 
 
 def _is_doubtful(names: Names, name: str, given: Given) -> bool:
-    """Whether another star gives the name, if this one fails: both are tried."""
+    """Return whether another star gives the name, if this one fails: both are tried."""
     tried = names.tried
     return given.star in tried and any(
         module != given.star and is_followed(module) and gives(module, name)
@@ -100,7 +100,7 @@ def _is_doubtful(names: Names, name: str, given: Given) -> bool:
 
 @functools.cache
 def gives(module: str, name: str) -> bool:
-    """Whether a star of a module certainly gives a name, or gave it once.
+    """Return whether a star of a module certainly gives a name, or gave it once.
 
     What TensorFlow 1.15 gave counts, what its newest successor gives, and names of
     before 1.0 whose name of today is known; of other libraries, what they have lost.
@@ -130,7 +130,7 @@ def _gives_publicly(module: str, name: str) -> bool:
 
 
 def may_give(module: str, name: str) -> bool:
-    """Whether `hookbridge run` gives a name for a private module that lost it."""
+    """Return whether `run` provides a name that was removed from a private module."""
     if gives(module, name) or module.partition(".")[0] not in _ROOTS:
         return gives(module, name)
     full = canonical(f"{module}.{name}")
@@ -139,7 +139,7 @@ def may_give(module: str, name: str) -> bool:
 
 
 def _is_installed(root: str) -> bool:
-    """Whether a package is a library, and not in the folder of the program."""
+    """Return whether a package is a library, and not in the folder of the program."""
     if root in sys.stdlib_module_names:
         return True
     path = installed_names.package(root)
@@ -148,7 +148,7 @@ def _is_installed(root: str) -> bool:
 
 @functools.cache
 def _library_gives(module: str, name: str) -> bool:
-    """Whether an installed module of another library certainly has a name."""
+    """Return whether an installed module of another library certainly has a name."""
     root = module.partition(".")[0]
     if root in _ROOTS or not _is_installed(root):
         return False

@@ -26,7 +26,7 @@ class ByName(NamedTuple):
 
 
 def files_of(name: str) -> list[str]:
-    """The main file of a module that `-m` names, and those of the packages above it.
+    """Return the main file of a module for `-m`, and the packages above it.
 
     Raises:
       errors.InvalidArgumentError: no such file is below the working directory.
@@ -45,7 +45,7 @@ def files_of(name: str) -> list[str]:
 
 
 def by_name(main: Module, programs: Programs) -> ByName | None:
-    """How `python -m` runs a main file; None if it runs by its path.
+    """Return how `python -m` runs a main file; None if it runs by its path.
 
     By its path Python looks for modules beside the main file, and not above it; and
     the file is in no package, so that it can import nothing from `.`.
@@ -62,7 +62,7 @@ def by_name(main: Module, programs: Programs) -> ByName | None:
 
 
 def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
-    """The folders above a main file in which it needs Python to look."""
+    """Yield the folders above a main file in which it needs Python to look."""
     folder = os.path.dirname(main.path)
     reached = {folder, *programs.added, *map(os.path.realpath, filter(None, sys.path))}
     for part in programs.parts(main):
@@ -78,7 +78,7 @@ def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
 
 
 def _above_packages(folder: str) -> str:
-    """The first folder above one that is no package."""
+    """Return the first folder above one that is no package."""
     above = os.path.dirname(folder)
     while os.path.isfile(os.path.join(above, "__init__.py")):
         above = os.path.dirname(above)

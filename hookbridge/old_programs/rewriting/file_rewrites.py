@@ -54,7 +54,7 @@ def rewrite_files(
     skip: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Iterator[FileRewrite | Unread]:
-    """Rewrites files and the Python files of folders; nothing is written.
+    """Rewrite files and the Python files of folders; nothing is written.
 
     What a file means follows from its whole program: the files that it imports are
     read, too.
@@ -86,7 +86,7 @@ def rewrite_files(
 def copy_to(
     folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]
 ) -> dict[Path, Path]:
-    """Copies files and folders into a new folder, to be rewritten there.
+    """Copy files and folders into a new folder, to be rewritten there.
 
     Args:
       folder: where they go; it must not exist, or be empty.
@@ -125,7 +125,7 @@ def copy_to(
 
 
 def _check_copy(target: Path, sources: Iterable[Path]) -> None:
-    """Refuses sources that do not exist, and a target that is in use or inside one."""
+    """Refuse sources that do not exist, and a target that is in use or inside one."""
     for source in sources:
         if not source.exists():
             raise errors.InvalidArgumentError(
@@ -144,7 +144,7 @@ def _check_copy(target: Path, sources: Iterable[Path]) -> None:
 
 
 def _copy(source: Path, copy: Path) -> None:
-    """Copies a file, or a folder without what Python and Git keep there."""
+    """Copy a file, or a folder without what Python and Git keep there."""
     if source.is_dir():
         skip = shutil.ignore_patterns(".git", "__pycache__")
         shutil.copytree(source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True)
@@ -153,7 +153,7 @@ def _copy(source: Path, copy: Path) -> None:
 
 
 def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
-    """A rewrite that goes to the copy of its file, if `copy_to` has made one."""
+    """Return a rewrite that goes to the copy of its file, if `copy_to` has made one."""
     file = rewrite.path.resolve()
     for source, copy in copies.items():
         if file.is_relative_to(source.resolve()):
@@ -163,7 +163,10 @@ def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
 
 
 def _whole(result: Rewritten, module: Module) -> FileRewrite:
-    """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
+    """Return the rewrite of a file.
+
+    A notebook is shown with `# cell 3` and its magics.
+    """
     if (notebook := module.notebook) is None:
         return FileRewrite(module, result, result.source)
     content = notebook.with_code(result.source)
@@ -181,7 +184,7 @@ def _whole(result: Rewritten, module: Module) -> FileRewrite:
 
 
 def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
-    """Replaces all files of a plan by their new texts, or none.
+    """Replace all files of a plan by their new texts, or none.
 
     Each new text is first written to a second file beside the first. Only when all are
     there, each replaces its first file: nobody sees half a file. Files that say
@@ -207,7 +210,7 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
 
 
 def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
-    """Writes the new text beside the file; returns why not, or nothing."""
+    """Write the new text beside the file; return why not, or nothing."""
     try:
         with beside.open("wb") as file:
             file.write(rewrite.content.encode(rewrite.module.encoding))

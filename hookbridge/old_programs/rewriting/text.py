@@ -22,7 +22,7 @@ def rewrite(
     skip: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Rewritten:
-    """Moves the code of one file to a newer TensorFlow.
+    """Move the code of one file to a newer TensorFlow.
 
     Nothing is executed and TensorFlow is not imported. Formatting is kept; a second
     rewrite changes nothing. The file is taken for a whole program: what other files say

@@ -30,7 +30,7 @@ def follow() -> None:
 
 
 def rewritten(source: str) -> str:
-    """The source of a function with its imports answered, if it has any."""
+    """Return the source of a function with its imports answered, if it has any."""
     text = f"if True:\n{source}" if source[:1].isspace() else source
     plain = ast.unparse(parsed(text))
     new = ast.unparse(statements.replaced(parsed(text)))

@@ -23,7 +23,7 @@ class OwnLoader(SourceFileLoader):
         self._program = program
 
     def get_code(self, fullname: str) -> Any:
-        """Compiles the file; `__pycache__` is neither read nor written."""
+        """Compile the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
         targets_tf1 = self._program.note_loaded(path)
@@ -62,7 +62,7 @@ class OwnFinder:
 
 
 def read(launch: Launch, located: Located) -> Program:
-    """Reads a program; from now on `OwnLoader` loads its own modules."""
+    """Read a program; from now on `OwnLoader` loads its own modules."""
     program = program_of(launch, located)
     sys.meta_path.insert(0, OwnFinder(program))
     return program

@@ -47,18 +47,21 @@ class Program:
         self._joiner: Joiner | None = None
 
     def left_out(self, file: str) -> frozenset[str]:
-        """The imports of a file that are left out: nothing uses them, and they fail."""
+        """Return the imports of a file that fail and that nothing uses."""
         return self._left_out.get(os.path.realpath(file), frozenset())
 
     @property
     def uses_tensorflow(self) -> bool:
-        """Whether a flag chooses its world, or a file that was read has TensorFlow."""
+        """Return whether a flag chooses its world, or a file uses TensorFlow."""
         if self._launch.keras is not None or self._launch.v1 is not None:
             return True
         return any(e.tensorflow for e in self._evidence.values())
 
     def evidence(self, file: str) -> Evidence:
-        """The evidence of one file; a file that `read_program` missed is read now."""
+        """Return the evidence of one file.
+
+        A file that `read_program` missed is read now.
+        """
         if file not in self._evidence:
             module = read_module(file)
             if isinstance(module, Unread):
@@ -70,7 +73,7 @@ class Program:
         return self._evidence[file]
 
     def enter(self) -> None:
-        """Enters the world, once."""
+        """Enter the world, once."""
         if not self.entered:
             self.entered = True
             worlds.enter(self.world)
@@ -104,11 +107,11 @@ class Program:
         fits.join(self._joiner)
 
     def report(self) -> list[str]:
-        """The lines to print at the end about guests from outside."""
+        """Return the lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
     def note_loaded(self, file: str) -> bool | None:
-        """A file is loaded: the first one that imports TensorFlow enters the world.
+        """Enter the world when the first file that imports TensorFlow is loaded.
 
         Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
@@ -124,7 +127,7 @@ class Program:
 
 
 def program_of(launch: Launch, located: Located) -> Program:
-    """Reads the files of a program; nothing of it runs yet."""
+    """Read the files of a program; nothing of it runs yet."""
     own_code = OwnCode(located.folder, launch.old_libraries)
     programs = read_program([located.file, *located.others], own_code.roots())
     modules = programs.modules
@@ -134,6 +137,6 @@ def program_of(launch: Launch, located: Located) -> Program:
 
 
 def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
-    """The imports that are left out, since they fail and nothing uses them."""
+    """Return the imports that are left out, since they fail and nothing uses them."""
     absent = {import_.full for import_ in unused_absent_imports(module, programs)}
     return unused_lost_imports(module, programs) | absent

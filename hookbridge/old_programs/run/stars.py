@@ -15,7 +15,7 @@ _MORE = ("contrib", "flags", "__version__")
 
 
 def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
-    """The names: those of TensorFlow 1.15 in a file that means it."""
+    """Return the names: those of TensorFlow 1.15 in a file that means it."""
     root, _, inside = canonical(dotted).partition(".")
     if inside.startswith("contrib"):
         areas: Mapping[str, list[str]] = table("public-1.15")["contrib"]
@@ -36,6 +36,6 @@ def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
 
 
 def _of_module(module: Any) -> list[str]:
-    """What a module lists, or its names without an underscore."""
+    """Return what a module lists, or its names without an underscore."""
     names: list[str] | None = getattr(module, "__all__", None)
     return names or [name for name in dir(module) if not name.startswith("_")]

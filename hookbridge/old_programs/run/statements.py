@@ -41,7 +41,7 @@ _ANSWERS = "hookbridge.old_programs.run.answers"
 def as_run(
     tree: ast.Module, targets_tf1: bool | None, left_out: Collection[str] = ()
 ) -> ast.Module:
-    """A module as it runs: imports of TensorFlow are answered, old arguments renamed.
+    """Return a module as it runs: imports answered, old arguments renamed.
 
     Args:
       tree: the module; it is changed.
@@ -68,7 +68,7 @@ def as_run(
 
 
 def _name_ends_of_models(tree: ast.Module) -> None:
-    """Gives `Model(input=, output=)` the names that its class looks for."""
+    """Give `Model(input=, output=)` the names that its class looks for."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and has_old_ends(n)]
     if not calls:
         return
@@ -82,14 +82,14 @@ def _name_ends_of_models(tree: ast.Module) -> None:
 def is_changed(
     source: bytes, targets_tf1: bool | None, left_out: Collection[str]
 ) -> bool:
-    """Whether a module may run otherwise than it is written; see `as_run`."""
+    """Return whether a module may run otherwise than it is written; see `as_run`."""
     if targets_tf1 is not None or left_out:
         return True
     return may_ask(source) or (b"U" in source and b"open" in source)
 
 
 def replaced(tree: ast.Module) -> ast.Module:
-    """A tree whose imports of TensorFlow and lost names are answered."""
+    """Return a tree whose imports of TensorFlow and lost names are answered."""
     asked(tree)
     new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
     return new
@@ -99,7 +99,7 @@ class _WithoutOldModes(ast.NodeTransformer):
     """Opens files without the mode `U`, which Python has lost."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Called with each call."""
+        """Visit each call."""
         self.generic_visit(node)
         if (mode := old_mode(node)) is not None:
             mode.value = mode_of_today(str(mode.value))
@@ -113,7 +113,7 @@ class _LeavingOut(ast.NodeTransformer):
         self._left_out = left_out
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
-        """The import of what is left, and a try for each package that is absent."""
+        """Return the import of what is left, and a try for each absent package."""
         imported = list(imports(node))
         left_out = [import_ for import_ in imported if import_.full in self._left_out]
         node.names = [import_.alias for import_ in imported if import_ not in left_out]
@@ -139,7 +139,7 @@ class _Rewriting(ast.NodeTransformer):
         self._tries_names = False
 
     def visit_Try(self, node: ast.Try) -> Any:
-        """Imports and names whose errors are caught here are strict."""
+        """Make imports and names strict whose errors are caught here."""
         before = self._strict, self._tries_names
         self._strict = self._strict or any(
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
@@ -152,7 +152,7 @@ class _Rewriting(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """A name that is tried has to be there."""
+        """Return a name that is tried has to be there."""
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -193,7 +193,7 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Answers an import by a call, and translates arguments with another name."""
+        """Answer an import by a call, and translate arguments with another name."""
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)

@@ -18,7 +18,7 @@ _ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
 
 @contextlib.contextmanager
 def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
-    """Shows an uncaught error without the frames of this room and of `contrib`.
+    """Show an uncaught error without the frames of this room and of `contrib`.
 
     Frames of code in `folders` are left out, too. The error then passes on, so that
     Python ends the process as it always does; it is not shown a second time.
@@ -39,7 +39,7 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> None:
-    """Takes code in folders out of the traceback of an error and of its causes."""
+    """Take code in folders out of the traceback of an error and of its causes."""
     if id(error) in visited:
         return
     visited.add(id(error))
@@ -52,7 +52,7 @@ def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> 
 def _without(
     entry: types.TracebackType | None, folders: tuple[str, ...]
 ) -> types.TracebackType | None:
-    """A traceback without the entries of files in some folders."""
+    """Return a traceback without the entries of files in some folders."""
     shown = []
     while entry is not None:
         if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(folders):

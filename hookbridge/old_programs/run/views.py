@@ -22,7 +22,7 @@ KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
-    """Whether the found object is a `Gone`: the name exists no more."""
+    """Return whether the found object is a `Gone`: the name exists no more."""
     return isinstance(value, Gone)
 
 
@@ -37,7 +37,7 @@ def device(name_or_function: Any) -> Any:
 
 @functools.cache
 def tensorflow(targets_tf1: bool) -> View:
-    """What `tensorflow` is in a file."""
+    """Return what `tensorflow` is in a file."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -79,7 +79,7 @@ def _version_of_keras2() -> str:
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
-    """The names that both views add to TensorFlow's."""
+    """Return the names that both views add to TensorFlow's."""
     added: dict[str, Callable[[], Any]] = {
         "contrib": namespace.root,
         "examples": _examples,
@@ -103,7 +103,7 @@ def _examples() -> Any:
 
 
 def find(targets_tf1: bool, dotted: str) -> Any:
-    """The object that a dotted name of TensorFlow or Keras stands for."""
+    """Return the object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
         return keras_package.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):

@@ -50,7 +50,7 @@ class World:
 
 
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
-    """The world of a program, from the evidence in its files and the flags."""
+    """Return the world of a program, from the evidence in its files and the flags."""
     reasons = []
     meaning = meaning_of(files, v1=bool(launch.v1))
     if meaning.old:
@@ -90,7 +90,7 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
 
 
 def enter(world: World) -> None:
-    """Prepares this process as the world says; TensorFlow is imported here."""
+    """Prepare this process as the world says; TensorFlow is imported here."""
     check_not_imported()
     if world.keras2 is not None:
         os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
@@ -143,7 +143,7 @@ def _end_coordinators_with_threads() -> None:
 
 
 def check_not_imported() -> None:
-    """Makes sure that the choice of Keras and of behaviour still has an effect."""
+    """Make sure that the choice of Keras and of behaviour still has an effect."""
     if "tensorflow" in sys.modules:
         raise errors.ImportOrderError(
             "TensorFlow was imported before `hookbridge run` could prepare it, by "
@@ -154,13 +154,13 @@ def check_not_imported() -> None:
 
 
 def keras2_is_installed() -> bool:
-    """Whether Keras 2 is installed."""
+    """Return whether Keras 2 is installed."""
     is_in_tensorflow = compat.installed_tf_version() <= LAST_WITH_KERAS2
     return is_in_tensorflow or importlib.util.find_spec("tf_keras") is not None
 
 
 def has_estimator(world: World) -> bool:
-    """Whether this process has Estimator: the program uses it, or it is installed.
+    """Return whether the program uses Estimator, or has it installed.
 
     Libraries may look for an Estimator that the program itself does not use.
     """

@@ -38,7 +38,7 @@ _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 def of_call(
     module: Module, place: Place, call: ast.Call, target: Target
 ) -> Iterator[Finding]:
-    """What runs differently, or under another name, on the target."""
+    """Yield what runs differently, or under another name, on the target."""
     name = module.names.canonical(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
@@ -58,13 +58,13 @@ def of_call(
 
 
 def makes_untyped_array(call: ast.Call, function: str) -> bool:
-    """Whether a call makes an array of its one argument, and names no type."""
+    """Return whether a call makes an array of its one argument, and names no type."""
     has_type = any(keyword.arg in ("dtype", None) for keyword in call.keywords)
     return function in _MAKING and len(call.args) == 1 and not has_type
 
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
-    """Arguments, and a method, that have another name or another value today."""
+    """Yield arguments, and a method, that have another name or another value today."""
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
         title = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
@@ -87,7 +87,7 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
 def _of_argument(
     module: Module, call: ast.Call, keyword: ast.keyword, function: str
 ) -> Iterator[Finding]:
-    """An argument that has another name on the target, or none."""
+    """Yield an argument that has another name on the target, or none."""
     today = name_today(call, keyword, function)
     if today is None:
         return
@@ -101,7 +101,7 @@ def _of_argument(
 
 
 def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
-    """A `SummarySaverHook` that has no place, where the target asks for one."""
+    """Yield a `SummarySaverHook` that has no place, where the target asks for one."""
     keywords = {keyword.arg for keyword in call.keywords}
     # The third and fourth argument; `**options` may have them.
     if len(call.args) < 3 and not keywords & {"output_dir", "summary_writer", None}:
@@ -110,7 +110,7 @@ def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Fi
 
 
 def exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
-    """A comparison of a type with `tf.Tensor`, which is a base class today."""
+    """Yield a comparison of a type with `tf.Tensor`, which is a base class today."""
     if ast.unparse(test.left).startswith("type("):
         for part in ast.walk(test):
             name = module.names.canonical(part) or ""
@@ -120,7 +120,7 @@ def exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
 
 
 def _may_be_function(node: ast.expr) -> bool:
-    """Whether the argument of `tf.device` may be a function and not a name."""
+    """Return whether the argument of `tf.device` may be a function and not a name."""
     function = node.func if isinstance(node, ast.Call) else node
     ends = ("setter", "_fn", "chooser")
     return isinstance(node, ast.Lambda) or last_name(function).endswith(ends)

@@ -58,7 +58,7 @@ class Diagnosis:
 def diagnose(
     paths: Iterable[str | os.PathLike[str]], target: str, module: str = ""
 ) -> Diagnosis:
-    """Lists what the programs in files and folders need and the target lacks.
+    """List what the programs in files and folders need and the target lacks.
 
     The modules of a program that its files import are read, as `run` reads them.
     `module` is the one that `-m` names, in place of paths.
@@ -93,13 +93,13 @@ def diagnose(
 
 
 def shown(path: str) -> str:
-    """A path as a reader sees it: relative, if it is below the working directory."""
+    """Return a path as a reader sees it: relative if below the working directory."""
     whole, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
     return whole.removeprefix(here) if path else path
 
 
 def _command(programs: Programs, module: str) -> tuple[str, str]:
-    """The command that runs a program, and the folder in which to give it."""
+    """Return the command that runs a program, and the folder in which to give it."""
     command = "hookbridge run"
     if module:
         return f"{command} -m {module}", ""
@@ -109,7 +109,7 @@ def _command(programs: Programs, module: str) -> tuple[str, str]:
 
 
 def _missing(programs: Programs) -> Iterator[str]:
-    """Says what the programs need beside TensorFlow, and how to get it."""
+    """Say what the programs need beside TensorFlow, and how to get it."""
     for module in programs.modules:
         in_program = programs.place(module)
         if in_program.is_main:
@@ -119,7 +119,7 @@ def _missing(programs: Programs) -> Iterator[str]:
 
 
 def _absent(programs: Programs) -> Iterator[str]:
-    """Modules that are neither installed nor in the folders of their program.
+    """Yield modules that are neither installed nor in the folders of their program.
 
     Those that a package of the program lacks have dots in their names.
     """
@@ -137,7 +137,7 @@ def _absent(programs: Programs) -> Iterator[str]:
 
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
-    """A finding for each installed package that means TensorFlow 1, at its import."""
+    """Yield a finding at the import of each package that means TensorFlow 1."""
     way = "a package for TensorFlow 2, or its code in the program"
     for module in programs.modules:
         for name, use in old_libraries(module):
@@ -147,7 +147,7 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
 
 
 def _library_losses(programs: Programs) -> Iterator[Finding]:
-    """A finding for each installed package that uses lost names, at its import."""
+    """Yield a finding at the import of each package that uses removed names."""
     for module in programs.modules:
         for name, use, number in library_losses(module):
             more = f", and {number - 1} more" if number > 1 else ""
@@ -159,7 +159,7 @@ def _library_losses(programs: Programs) -> Iterator[Finding]:
 
 
 def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
-    """A finding for each imported name that its installed library certainly lacks.
+    """Yield a finding for each imported name that its library certainly lacks.
 
     And for each import of what is not installed, if nothing uses it.
     """
@@ -183,6 +183,6 @@ def _packages(node: ast.AST) -> set[str]:
 
 
 def _named(node: ast.AST) -> set[str]:
-    """What a statement or a call imports from elsewhere."""
+    """Return what a statement or a call imports from elsewhere."""
     names = {*(import_.full for import_ in imports(node)), loaded(node)}
     return {name for name in names if name.partition(".")[0]}

@@ -87,7 +87,7 @@ def finding_at(
     details: dict[str, Any] | None = None,
     first: int = 1,
 ) -> Finding:
-    """A finding at a node, or in the line `first` for what has no place."""
+    """Return a finding at a node, or in the line `first` for what has no place."""
     at: int = getattr(node, "lineno", first)
     cell, line = module.place(at)
     return Finding(
@@ -132,12 +132,12 @@ class Report:
         return {verdict: counts[verdict] for verdict in VERDICTS}
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Return the report as plain data."""
         return {**asdict(self), "verdicts": self.verdicts}
 
 
 def num_places(findings: Iterable[Finding]) -> int:
-    """The number of places of some findings.
+    """Return the number of places of some findings.
 
     A place is a line, and a removed module, wherever its file uses it.
     """

@@ -51,7 +51,7 @@ class Guests:
                 self._add(module, node)
 
     def _add(self, module: Module, node: ast.ClassDef) -> None:
-        """Notes a class if one of its bases is a guest class."""
+        """Note a class if one of its bases is a guest class."""
         for base in node.bases:
             own_class = base.id if isinstance(base, ast.Name) else ""
             kind = self.kind(
@@ -61,7 +61,7 @@ class Guests:
                 self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
 
     def kind(self, dotted: str | None, own: str = "") -> str | None:
-        """ "hook", "listener" or "callback" for a class or a function that makes one.
+        """Return "hook", "listener" or "callback" for a class, or what makes one.
 
         `dotted` is its name as imported, `own` that of a class of the module itself.
         None where it is not certain.
@@ -84,7 +84,7 @@ class Guests:
 
 
 def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
-    """The guest classes of some modules."""
+    """Yield the guest classes of some modules."""
     for module, node in guests.classes:
         kind = guests.kinds.get(f"{module.dotted}.{node.name}")
         if kind is None or module not in modules:
@@ -104,7 +104,7 @@ def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
 
 
 def _makes_ops(begin: ast.FunctionDef) -> bool:
-    """Whether `begin` calls TensorFlow for more than look-ups."""
+    """Return whether `begin` calls TensorFlow for more than look-ups."""
     return any(
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
@@ -143,7 +143,10 @@ def sites(module: Module) -> Iterator[Finding]:
 
 
 def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
-    """Whether `hb.as_hooks` or `hb.as_callbacks` returns it; `names` hold such."""
+    """Return whether `hb.as_hooks` or `hb.as_callbacks` returns it.
+
+    `names` hold such.
+    """
     if isinstance(node, ast.Call):
         return module.names.through_program(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names

@@ -12,7 +12,7 @@ _LOCAL = '"local"'
 
 
 def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """The expressions in a call that are an empty name, and what to write for each.
+    """Yield the expressions of a call that are an empty name, with new texts.
 
     A flag is one if its default is an empty text.
     """
@@ -24,7 +24,7 @@ def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _empty(module: Module, node: ast.expr) -> Iterator[tuple[ast.expr, str]]:
-    """Those parts of an expression that come to an empty name, and what to write."""
+    """Yield the parts of an expression that are an empty name, with new texts."""
     if isinstance(node, ast.Constant):
         if node.value == "":
             yield node, _LOCAL
@@ -38,7 +38,7 @@ def _empty(module: Module, node: ast.expr) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
-    """Whether it is `FLAGS.tpu`, and the file defines that flag with an empty text."""
+    """Return whether it is `FLAGS.tpu`, a flag that the file defines as empty."""
     if ast.unparse(node.value).rpartition(".")[2] != "FLAGS":
         return False
     for call in module.nodes:
@@ -52,7 +52,7 @@ def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
 
 
 def _defines(function: ast.expr) -> bool:
-    """Whether a function is `DEFINE_string`, of whatever module."""
+    """Return whether a function is `DEFINE_string`, of whatever module."""
     return "DEFINE_string" in (
         getattr(function, "attr", ""),
         getattr(function, "id", ""),

@@ -19,7 +19,7 @@ FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "p
 
 
 def as_json(diagnosis: Diagnosis) -> str:
-    """The diagnosis as JSON, indented."""
+    """Return the diagnosis as JSON, indented."""
     findings = [{f: getattr(row, f) for f in FIELDS} for row in diagnosis.found]
     document = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
     document["troubles"] = list(_troubles())
@@ -27,7 +27,7 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 
 def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
-    """What is to be installed, the verdict, and what is left to a person.
+    """Return what is to be installed, the verdict, and what is left to a person.
 
     The lines have at most 100 columns.
 
@@ -54,7 +54,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
 
 
 def _troubles() -> Iterator[str]:
-    """What on this machine may stop a program, each with the way out."""
+    """Yield what on this machine may stop a program, each with the way out."""
     yield from compat.known_troubles(compat.installed_versions())
     backend = compat.other_backend()
     if backend:
@@ -66,7 +66,7 @@ def _troubles() -> Iterator[str]:
 
 
 def _absent(diagnosis: Diagnosis) -> Iterator[str]:
-    """The modules that the program imports and this machine lacks."""
+    """Yield the modules that the program imports and this machine lacks."""
     for name in diagnosis.absent:
         problem = f"the program imports {name}, which is not installed."
         if "." in name:
@@ -85,7 +85,7 @@ def _absent(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether there is work for a person, as one sentence."""
+    """Return whether there is work for a person, as one sentence."""
     has_first = bool(diagnosis.absent or diagnosis.missing)
     if diagnosis.left:
         need = "needs" if diagnosis.left == 1 else "need"
@@ -110,7 +110,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
 
 
 def _listed(findings: Iterable[Finding]) -> Iterator[str]:
-    """The findings by what is said of them, each with its places."""
+    """Yield the findings by what is said of them, each with its places."""
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:
         file = f"{finding.file}:cell {finding.cell}" if finding.cell else finding.file

@@ -18,7 +18,7 @@ _EXITS = ("exit", "quit", "_exit", "abort")
 def of_versions(
     module: Module, place: Place, node: ast.stmt, target: Target
 ) -> Iterator[Finding]:
-    """An `assert`, or an `if` whose branch ends the program, that fails today."""
+    """Yield an `assert`, or an `if` whose branch ends the program, that fails today."""
     if isinstance(node, ast.Assert):
         test, is_passed = node.test, True
     elif isinstance(node, ast.If) and _ends(node.body):
@@ -43,13 +43,13 @@ def of_versions(
 
 
 def _is_tried(module: Module, node: ast.stmt) -> bool:
-    """Whether a statement stands in a `try` that may catch what it raises."""
+    """Return whether a statement stands in a `try` that may catch what it raises."""
     tries = (n for n in module.nodes if isinstance(n, ast.Try) and n.handlers)
     return any(node in ast.walk(part) for tried in tries for part in tried.body)
 
 
 def _ends(body: list[ast.stmt]) -> bool:
-    """Whether a branch ends the program."""
+    """Return whether a branch ends the program."""
     end = body[-1] if body else None
     if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
         function = end.value.func

@@ -38,7 +38,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Repeats each entry of a batch, in a structure of tensors."""
+    """Repeat each entry of a batch, in a structure of tensors."""
     with tf.name_scope(name or "tile_batch"):
         return tf.nest.map_structure(lambda x: tf.repeat(x, multiplier, 0), t)
 
@@ -50,7 +50,7 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Any:
-    """The sequences, `[time, batch, beams]`, that end in the beams of the last step.
+    """Return the sequences `[time, batch, beams]` that end in the last beams.
 
     `end_token` stands after the end of a sequence, and after the longest of a batch.
     """
@@ -98,7 +98,7 @@ class BeamSearchDecoder(Decoder):
             raise NotImplementedError(
                 "Received coverage_penalty_weight or a history of alignments that is "
                 "to be reordered; expected neither: hookbridge does not carry these "
-                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Way out: "
+                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Instead: "
                 "AttentionWrapper(alignment_history=False)."
             )
         self._cell, self._output_layer = cell, output_layer
@@ -170,7 +170,7 @@ class BeamSearchDecoder(Decoder):
         return FinalBeamSearchDecoderOutput(beams, outputs), final_state
 
     def _best(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
-        """The best continuations of all beams."""
+        """Return the best continuations of all beams."""
         batch, beams, vocabulary = dimensions(logits)
         logs = tf.nn.log_softmax(logits)
         # A finished sequence can only be followed by the token that ends it.

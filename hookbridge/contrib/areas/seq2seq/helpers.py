@@ -150,7 +150,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 def embedding_function(embedding: Any) -> Any:
-    """A function of ids for a function or a table."""
+    """Return a function of ids for a function or a table."""
     if callable(embedding):
         return embedding
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)

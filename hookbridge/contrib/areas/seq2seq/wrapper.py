@@ -23,7 +23,7 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A copy with some fields replaced."""
+        """Return a copy with some fields replaced."""
         return self._replace(**kwargs)
 
 
@@ -92,7 +92,7 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step."""
+        """Return the state before the first step."""
         state = self._initial_cell_state
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)

@@ -49,7 +49,7 @@ def replicate_model_fn(
     loss_reduction: str = "mean",
     batches: Batches = "split",
 ) -> Callable[..., Any]:
-    """Replicates a `model_fn` over devices, with shared variables on the CPU.
+    """Replicate a `model_fn` over devices, with shared variables on the CPU.
 
     Each call builds `model_fn` once for each device, on a batch of its own. In TRAIN
     the gradients of all towers, dense or `IndexedSlices`, are averaged. Where the
@@ -126,7 +126,7 @@ def replicate_model_fn(
 
 
 def _signature_of(model_fn: Any) -> inspect.Signature:
-    """The signature of a model function; refuses what is none."""
+    """Return the signature of a model function; refuse what is none."""
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
             f"Received model_fn={shown(model_fn)}; expected a function."
@@ -144,7 +144,7 @@ def _signature_of(model_fn: Any) -> inspect.Signature:
 
 
 def _check_choices(loss_reduction: object, batches: object) -> None:
-    """Refuses other values of these arguments than `replicate_model_fn` knows."""
+    """Refuse other values of these arguments than `replicate_model_fn` knows."""
     if loss_reduction not in (*MEANS, *SUMS):
         raise errors.InvalidArgumentError(
             f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
@@ -158,7 +158,7 @@ def _check_choices(loss_reduction: object, batches: object) -> None:
 
 
 def TowerOptimizer(optimizer: Any) -> Any:
-    """Returns the optimizer: `replicate_model_fn` needs no wrapper around it.
+    """Return the optimizer: `replicate_model_fn` needs no wrapper around it.
 
     Programs written for `tf.contrib.estimator.replicate_model_fn` wrap their optimizer.
 
@@ -226,7 +226,7 @@ class _Replicated:
     def _tower(
         self, arguments: dict[str, Any], shard: Any, variables: list[Any]
     ) -> _Tower:
-        """Builds one tower on its share of the batch, and catches its updates."""
+        """Build one tower on its share of the batch, and catch its updates."""
         of_tower = dict(arguments, features=shard[0])
         if "labels" in arguments:
             of_tower["labels"] = shard[1]
@@ -246,7 +246,7 @@ class _Replicated:
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None
     ) -> dict[str, Any]:
-        """The fields of the spec of all towers together, by their names."""
+        """Return the fields of the spec of all towers together, by their names."""
 
         def of_each(field: str) -> list[Any]:
             return [getattr(tower.spec, field) for tower in towers]
@@ -281,6 +281,6 @@ class _Replicated:
 
 
 def _as_tensor(value: object) -> Any:
-    """An input as a tensor; arrays become constants."""
+    """Return an input as a tensor; arrays become constants."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value

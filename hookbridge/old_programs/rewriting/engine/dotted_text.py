@@ -10,7 +10,7 @@ _PART = re.compile(rf"(?P<around>{_BETWEEN})(?P<name>\w+)")
 
 
 def renamed(old: str, new: str) -> str:
-    """The text of a dotted name that becomes another one.
+    """Return the text of a dotted name that becomes another one.
 
     The parts that both end with stay as they are, with the lines, comments and spaces
     between them. What stands between the other parts follows the new ones.

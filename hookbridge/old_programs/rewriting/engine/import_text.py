@@ -29,7 +29,7 @@ class Name:
 
     @property
     def ends_line(self) -> bool:
-        """Whether the next name has another line."""
+        """Return whether the next name has another line."""
         return self.after.endswith("\n")
 
 
@@ -50,7 +50,7 @@ class ImportText:
 
     @classmethod
     def of(cls, text: str, spans: Sequence[tuple[int, int]]) -> ImportText:
-        """Reads an import.
+        """Read an import.
 
         Args:
           text: the statement.
@@ -79,7 +79,7 @@ class ImportText:
         )
 
     def without(self, gone: Iterable[int]) -> ImportText:
-        """The import without the names at some places, and without their comments.
+        """Return the import without the names at some places and their comments.
 
         Args:
           gone: the places, not all of them.
@@ -99,7 +99,7 @@ class ImportText:
         return ImportText(self.head, names, self.close)
 
     def _end_with(self, last: Name, *, is_alone: bool) -> None:
-        """Ends the import with a name that others followed."""
+        """End the import with a name that others followed."""
         is_on_head = not self.head.endswith("\n") and is_alone
         if last.ends_line and not (is_on_head and "#" not in last.after):
             return
@@ -108,14 +108,14 @@ class ImportText:
 
 
 def comments_of(text: str) -> list[str]:
-    """The comments in what stands between the names of an import."""
+    """Return the comments in what stands between the names of an import."""
     return _COMMENT.findall(text)
 
 
 def statements(
     whole: ImportText, lines: Mapping[int, str], more: Sequence[str], trailing: str
 ) -> list[str]:
-    """The lines that an import becomes, with all of its comments.
+    """Return the lines that an import becomes, with all of its comments.
 
     A mark for a linter that stood at the import stands at each of them.
 
@@ -145,7 +145,7 @@ def statements(
 def _moved(
     whole: ImportText, lines: Mapping[int, str], marks: Sequence[str]
 ) -> Iterator[str]:
-    """The new lines, each with the comments of its name."""
+    """Yield the new lines, each with the comments of its name."""
     earlier: set[str] = set()
     for index, line in lines.items():
         name = whole.names[index]
@@ -159,12 +159,12 @@ def _moved(
 
 
 def _last_tail(gap: str) -> str:
-    """What stands behind the last name in its line, before a closing parenthesis."""
+    """Return what follows the last name in its line, up to a parenthesis."""
     tail = _TAIL.match(gap)
     text = tail[0] if tail is not None else ""
     return text if text.endswith("\n") else gap[: len(gap) - len(gap.lstrip(", \t"))]
 
 
 def _end(text: str) -> str:
-    """The end of the line that a text has."""
+    """Return the end of the line that a text has."""
     return "\r\n" if text.endswith("\r\n") else "\n"

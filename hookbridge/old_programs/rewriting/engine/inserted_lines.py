@@ -38,7 +38,7 @@ class InsertedLines:
         self._place = first or self._start
 
     def put(self, lines: Iterable[Line]) -> None:
-        """Adds lines; of two for one place the earlier one stands first."""
+        """Add lines; of two for one place the earlier one stands first."""
         for number, line in lines:
             self._put(self._row_after(number), line)
 
@@ -46,7 +46,10 @@ class InsertedLines:
         self._by_row.setdefault(row, []).append(line)
 
     def _row_after(self, number: int) -> int:
-        """The row that follows the statement with a number; 0 is before all of them."""
+        """Return the row that follows the statement with a number.
+
+        0 is before all of them.
+        """
         if number:
             return self._body[number - 1].end_lineno or 0
         first = self._body[0] if self._body else None
@@ -54,7 +57,7 @@ class InsertedLines:
         return min((node.lineno - 1 for node in above), default=len(self._rows))
 
     def put_first(self, wanted: Sequence[str]) -> None:
-        """Adds lines before every other import, after those of them there already."""
+        """Add lines before every other import, after those of them there already."""
         there = {line: _early(line, self._body, self._imported) for line in wanted}
         first = max([self._start, *there.values()])
         lines = [
@@ -67,13 +70,16 @@ class InsertedLines:
         self.put(lines)
 
     def _moved_line(self, line: str) -> str:
-        """A line that stands somewhere below, taken away there; empty if none does."""
+        """Return a line that stands somewhere below, taken away there.
+
+        Empty if none does.
+        """
         wanted = ast.dump(parsed(line).body[0])
         same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
         return self._take_out(same) if _is_import(line) else ""
 
     def put_imports(self, wanted: Mapping[str, str]) -> None:
-        """Adds imports of modules; those at TensorFlow's keep the order of its block.
+        """Add imports of modules; those at TensorFlow's keep the order of its block.
 
         Args:
           wanted: `{name: module}`.
@@ -87,7 +93,9 @@ class InsertedLines:
             self._put(row, line)
 
     def _in_order(self, module: str, place: int) -> int:
-        """The statement of a block in order that an import precedes; else its place.
+        """Return the statement of a block in order that an import precedes.
+
+        Else its place.
 
         One import alone is in no order.
         """
@@ -100,7 +108,7 @@ class InsertedLines:
         return first + sum(name.lower() < module.lower() for name in names)
 
     def _is_in_block(self, number: int, is_followed: bool) -> bool:
-        """Whether a statement imports one package, and the next line one, too."""
+        """Return whether a statement and the next line each import one package."""
         statement = self._body[number]
         if not isinstance(statement, ast.Import) or len(statement.names) > 1:
             return False
@@ -112,7 +120,7 @@ class InsertedLines:
     def switch_lines(
         self, switch: str, bound: Mapping[str, str], wanted: dict[str, str]
     ) -> list[Line]:
-        """The call that switches, and the import that it needs by then.
+        """Return the call that switches, and the import that it needs by then.
 
         Args:
           switch: the call; empty for none.
@@ -137,17 +145,17 @@ class InsertedLines:
         return [(number_before, line), (number_before, switch)]
 
     def _imports_of(self, name: str) -> list[int]:
-        """The numbers, from 1, of the statements that import a name."""
+        """Return the numbers, from 1, of the statements that import a name."""
         return [n for n, row in enumerate(self._imported, 1) if _binds(row, name)]
 
     def _behind_imports(self, binding: Sequence[int]) -> int:
-        """The place behind the import of a name, if only imports stand before it."""
+        """Return the place behind the import of a name, if it follows imports alone."""
         if binding and all(self._imported[self._place : binding[0]]):
             return max(self._place, binding[0])
         return self._place
 
     def _before_own_modules(self, place: int) -> int:
-        """A place, or one before it where the first own module is imported.
+        """Return a place, or one before it where the first own module is imported.
 
         The program's own modules may already use what is switched.
         """
@@ -155,7 +163,7 @@ class InsertedLines:
         return min(is_own.index(True), place) if True in is_own else place
 
     def _take_out(self, binding: Sequence[int]) -> str:
-        """Takes an import away that has a line of its own; returns the line."""
+        """Take an import away that has a line of its own; return the line."""
         statement = self._body[binding[0] - 1] if binding else None
         if not isinstance(statement, ast.Import) or len(statement.names) > 1:
             return ""
@@ -168,13 +176,16 @@ class InsertedLines:
         return self._rows[row].rstrip("\r\n")
 
     def _is_own(self, one: Import) -> bool:
-        """Whether an import is one of another module of the program."""
+        """Return whether an import is one of another module of the program."""
         return one.full.partition(".")[0] in ("", *self._own) or any(
             name in self._own for name in (one.full, one.full.rpartition(".")[0])
         )
 
     def text(self) -> str:
-        """The text with the lines; a blank one stands after what is no import."""
+        """Return the text with the lines.
+
+        A blank one stands after what is no import.
+        """
         rows: list[str | None] = [*self._rows]
         for row in self._moved:
             rows[row] = None
@@ -185,7 +196,7 @@ class InsertedLines:
         return text.removesuffix(self._newline) if self._is_cut else text
 
     def _is_code(self, row: int) -> bool:
-        """Whether a row follows a new line closely: it has something, in its cell."""
+        """Return whether the row after a new line has something, in its cell."""
         left = [n for n in range(row, len(self._rows)) if n not in self._moved]
         if not left or not self._rows[left[0]].strip():
             return False
@@ -194,7 +205,7 @@ class InsertedLines:
 
 
 def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
-    """The lines, with a blank one between what is no import and what follows."""
+    """Yield the lines, with a blank one between what is no import and what follows."""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         yield line
         is_before = _is_import(following) or (is_followed and not following)
@@ -207,7 +218,7 @@ def _is_import(line: str) -> bool:
 
 
 def _binds(held: Iterable[Import], name: str) -> bool:
-    """Whether imports bind a name."""
+    """Return whether imports bind a name."""
     return any(import_.bound == name for import_ in held)
 
 
@@ -221,7 +232,7 @@ def _line(name: str, module: str) -> str:
 
 
 def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
-    """The number of statements that nothing may stand before."""
+    """Return the number of statements that nothing may stand before."""
     future = _after("__future__", imported)
     if body and is_border(body[0]):
         # `__future__` stays first in the script that a notebook is exported to.
@@ -232,7 +243,7 @@ def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
 
 
 def _imported(statement: ast.stmt) -> list[Import]:
-    """What a statement at the top imports."""
+    """Return what a statement at the top imports."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return []
     return [import_ for node in ast.walk(statement) for import_ in imports(node)]
@@ -241,7 +252,7 @@ def _imported(statement: ast.stmt) -> list[Import]:
 def _after(
     package: str, imported: Iterable[Sequence[Import]], last: bool = True
 ) -> int:
-    """The number of the statement after the imports of a package, or the first one."""
+    """Return the number of the statement after the imports of a package."""
     places = [
         number
         for number, imports_there in enumerate(imported, 1)
@@ -251,7 +262,7 @@ def _after(
 
 
 def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
-    """Whether the statement with a number imports Keras from TensorFlow."""
+    """Return whether the statement with a number imports Keras from TensorFlow."""
     imports_there = imported[number - 1] if number else ()
     modules = [import_.full for import_ in imports_there]
     return any(canonical(m).endswith(".keras") or ".keras." in m for m in modules)
@@ -260,7 +271,7 @@ def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
 def _early(
     line: str, body: Sequence[ast.stmt], imported: Iterable[Sequence[Import]]
 ) -> int:
-    """The number of the statement after a line that stands before all packages."""
+    """Return the number of the statement after a line before all packages."""
     known = sys.stdlib_module_names
     wanted = ast.dump(parsed(line).body[0])
     pairs = zip(body, imported, strict=True)
@@ -273,7 +284,7 @@ def _early(
 
 
 def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:
-    """The number of the first statement that has one of the names."""
+    """Return the number of the first statement that has one of the names."""
     for number, statement in enumerate(body):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id in names:

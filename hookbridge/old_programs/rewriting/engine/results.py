@@ -59,11 +59,11 @@ class Rewritten:
 
     @property
     def changed(self) -> bool:
-        """Whether the new text differs from the old one."""
+        """Return whether the new text differs from the old one."""
         return self.source != self.before
 
     def diff(self, name: str) -> str:
-        """The change as a unified diff.
+        """Return the change as a unified diff.
 
         Args:
           name: the file's name in the head of the diff.
@@ -81,17 +81,17 @@ class Rewritten:
 
 
 def comment(code: str, reason: str) -> str:
-    """The line that says what is to be done."""
+    """Return the line that says what is to be done."""
     return f"{MARK} {code} {reason}"
 
 
 def is_left(finding: Finding) -> bool:
-    """Whether a person has to do something about a finding."""
+    """Return whether a person has to do something about a finding."""
     return finding.verdict not in _SILENT and finding.code not in _UNCERTAIN
 
 
 def with_comments(module: Module, findings: Iterable[Finding]) -> str:
-    """The text of a module with a comment above each statement that has a finding."""
+    """Return the text of a module with a comment above each finding."""
     lines = split_lines(module.text)
     wanted: dict[int, list[str]] = {}
     starts: list[int] = []
@@ -118,7 +118,7 @@ def with_comments(module: Module, findings: Iterable[Finding]) -> str:
 
 
 def comments_of(text: str) -> tuple[Todo, ...]:
-    """The comments of a text."""
+    """Return the comments of a text."""
     todos = []
     for number, line in enumerate(split_lines(text), start=1):
         mark, _, said = line.strip().partition(MARK)
@@ -139,7 +139,7 @@ def _starts(nodes: Iterable[ast.AST]) -> list[int]:
 
 
 def _key(comment: str) -> tuple[str, str]:
-    """What two rewrites call the same: the code, and the last part of the name.
+    """Return what two rewrites call the same: the code, and the last part of the name.
 
     The name's module may have another name once other files are rewritten.
     """

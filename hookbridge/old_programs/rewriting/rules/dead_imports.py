@@ -52,7 +52,7 @@ _NOTHING = NewImport("")
 
 
 def new_import(one: Import, context: Context) -> NewImport | None:
-    """What takes the place of one name of an import; None leaves it as it is.
+    """Return what takes the place of one name of an import; None leaves it as it is.
 
     A name goes only if its import fails on the target and nothing asks for it.
     """
@@ -72,7 +72,7 @@ def new_import(one: Import, context: Context) -> NewImport | None:
 
 
 def _bound(one: Import, become: Resolution, context: Context) -> NewImport | None:
-    """What replaces an import of which the file uses the name that it binds."""
+    """Return what replaces an import of which the file uses the name that it binds."""
     is_carried = become.living.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(one)
     if may_go and _all_uses_are_renamed(one.bound, context):
@@ -81,7 +81,7 @@ def _bound(one: Import, become: Resolution, context: Context) -> NewImport | Non
 
 
 def _plain(one: Import, become: Resolution, context: Context) -> NewImport | None:
-    """What replaces `import a.b`, whose uses are renamed."""
+    """Return what replaces `import a.b`, whose uses are renamed."""
     if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
         return NewImport("import tensorflow")
     if one.bound == KERAS and become.code in KERAS_CODES:
@@ -94,7 +94,7 @@ def _plain(one: Import, become: Resolution, context: Context) -> NewImport | Non
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
-    """Whether the program has another way when the import fails, which it keeps."""
+    """Return whether the program has another way when the import fails."""
     if id(one.node) not in context.module.guarded:
         return False
     is_contrib = context.meant(canonical(one.full)).startswith("tf.contrib")
@@ -102,7 +102,7 @@ def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
 
 
 def _resolution(written: str, context: Context) -> Resolution | None:
-    """What becomes of an imported name, as the file means it or as it is written."""
+    """Return what becomes of an imported name, as meant or as written."""
     meant = context.meant(written)
     become = context.resolve(meant)
     if become is None and meant != written and not context.target.has(written):
@@ -112,7 +112,7 @@ def _resolution(written: str, context: Context) -> Resolution | None:
 
 
 def _line(one: Import, name: str, context: Context) -> NewImport:
-    """The statement that binds a name to a living one."""
+    """Return the statement that binds a name to a living one."""
     bound, line = one.bound, one.node.lineno
     parent, _, attribute = name.rpartition(".")
     if hasattr(builtins, name):
@@ -129,7 +129,7 @@ def _line(one: Import, name: str, context: Context) -> NewImport:
 
 
 def _all_uses_are_renamed(bound: str, context: Context) -> bool:
-    """Whether nothing needs an imported name once the rules have renamed its uses."""
+    """Return whether nothing needs an imported name once its uses are renamed."""
     is_used = False
     for node in context.module.nodes:
         if isinstance(node, ast.Name) and node.id == bound:
@@ -144,7 +144,7 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
 
 
 def prepare(context: Context) -> None:
-    """Notes which names keep their meaning, so that no rule renames their uses."""
+    """Note which names keep their meaning, so that no rule renames their uses."""
     bound = context.imports.bound
     for import_ in all_imports(context.module.nodes):
         new, full = new_import(import_, context), canonical(import_.full)
@@ -159,7 +159,7 @@ def prepare(context: Context) -> None:
 
 
 def _keep(one: Import, line: NewImport, context: Context) -> None:
-    """Notes what a name means once another statement imports it."""
+    """Note what a name means once another statement imports it."""
     bound = context.imports.bound
     meant = context.meant(canonical(one.full))
     new = context.resolve(meant)
@@ -177,7 +177,7 @@ def _keep(one: Import, line: NewImport, context: Context) -> None:
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
-    """Replaces one import."""
+    """Replace one import."""
     names = [new_import(import_, context) for import_ in imports(node)]
     new = {index: line for index, line in enumerate(names) if line is not None}
     if not new:
@@ -194,7 +194,7 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
 def _renamed(
     node: ast.ImportFrom, module: str, items: Sequence[str], context: Context
 ) -> str:
-    """The text of an import whose names another module has, maybe as other ones."""
+    """Return the text of an import whose names another module has."""
     text, (first, end) = context.text, context.span(node)
     head = text[first : context.span(node.names[0])[0]]
     parts = [re.sub(r"(?<=from)(\s+)\S+", rf"\g<1>{module}", head, count=1)]

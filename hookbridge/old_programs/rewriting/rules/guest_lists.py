@@ -23,7 +23,7 @@ _GROWING = ("append", "extend", "insert")
 
 
 def apply(node: ast.Call, context: Context) -> None:
-    """Wraps the lists of one call."""
+    """Wrap the lists of one call."""
     for argument in node.keywords:
         value = argument.value
         kinds = {_kind(item, context) for item in _items(value, context) or [value]}
@@ -41,7 +41,7 @@ def apply(node: ast.Call, context: Context) -> None:
 
 
 def _kind(node: ast.expr, context: Context) -> str | None:
-    """ "hook", "listener", "callback", or None where it is not certain."""
+    """Return "hook", "listener", "callback", or None where it is not certain."""
     if isinstance(node, ast.Name):
         value = _values(context.module).get(node.id)
         return None if value is None else _kind(value, context)
@@ -53,7 +53,7 @@ def _kind(node: ast.expr, context: Context) -> str | None:
 
 
 def _items(node: ast.expr, context: Context) -> list[ast.expr]:
-    """The items of the lists in an expression that the code shows."""
+    """Return the items of the lists in an expression that the code shows."""
     if isinstance(node, ast.Name):
         value = _values(context.module).get(node.id)
         is_list = isinstance(value, ast.List | ast.Tuple | ast.BinOp)
@@ -65,7 +65,7 @@ def _items(node: ast.expr, context: Context) -> list[ast.expr]:
 
 @functools.lru_cache(maxsize=1)
 def _values(module: Module) -> dict[str, ast.expr]:
-    """The values of names that are given exactly one in the whole file."""
+    """Return the values of names that are given exactly one in the whole file."""
     values: dict[str, ast.expr] = {}
     times: Counter[str] = Counter()
     for node in module.nodes:

@@ -23,7 +23,7 @@ _WHOLE = ("tensorflow",)
 
 
 def inherit_v1(module: Module, place: Place) -> None:
-    """Lets names of TensorFlow from other files of the program be those of v1."""
+    """Let names of TensorFlow from other files of the program be those of v1."""
     names = module.names
     for name, value in names.through.items() if place.targets_tf1 else ():
         names.through[name] = _as_v1(value)
@@ -36,7 +36,7 @@ def inherit_v1(module: Module, place: Place) -> None:
 
 
 def _as_v1(value: str) -> str:
-    """A name that an import gives, as one of v1."""
+    """Return a name that an import gives, as one of v1."""
     root, _, inside = value.partition(".")
     if root != "tensorflow" or inside.partition(".")[0] in _PARTS:
         return value
@@ -44,7 +44,7 @@ def _as_v1(value: str) -> str:
 
 
 def prepare(context: Context) -> None:
-    """Decides first, because all other rules ask what a name means."""
+    """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
@@ -62,7 +62,7 @@ def prepare(context: Context) -> None:
 def apply(
     node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, context: Context
 ) -> None:
-    """Changes an import, or a name that only TF2 has."""
+    """Change an import, or a name that only TF2 has."""
     if not context.is_v1:
         return
     if isinstance(node, ast.ImportFrom):
@@ -78,7 +78,7 @@ def apply(
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
-    """Imports from v1 what both have; what died is left to `dead-imports`."""
+    """Import from v1 what both have; what died is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
     module_name = canonical(module)
     if module_name.partition(".")[0] != "tf" or module_name.startswith(_OTHERS):
@@ -95,7 +95,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
 
 
 def _is_in_v1(place: str, name: str, context: Context) -> bool:
-    """Whether v1 has the same name, and it is a living one."""
+    """Return whether v1 has the same name, and it is a living one."""
     if name == "*" and context.target.has_v1(place):
         return True  # a star gives what TensorFlow 1 had
     full = f"{place}.{name}"
@@ -108,7 +108,7 @@ def _is_in_v1(place: str, name: str, context: Context) -> bool:
 
 
 def _load(node: ast.Call, context: Context) -> None:
-    """Imports v1 by a call: `import_module("tensorflow.compat.v1")`."""
+    """Import v1 by a call: `import_module("tensorflow.compat.v1")`."""
     module = loaded(node)
     module_name = canonical(module)
     if module not in _WHOLE and not module_name.startswith("tf."):
@@ -123,7 +123,7 @@ def _load(node: ast.Call, context: Context) -> None:
 
 
 def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
-    """Writes a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
+    """Write a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
     name, root = context.name(node), root_of(node)
     if name is None or not isinstance(root, ast.Name) or context.is_part(node):
         return

@@ -30,13 +30,13 @@ _READING = "hookbridge.old_programs.run.given_back.reading"
 
 @functools.cache
 def _of_modules() -> frozenset[str]:
-    """The last parts of what modules have lost, or take otherwise."""
+    """Return the last parts of what modules have lost, or take otherwise."""
     return frozenset(name.rpartition(".")[2] for name in _imported() if "." in name)
 
 
 @functools.cache
 def _of_objects() -> frozenset[str]:
-    """The names of methods that classes have lost, or that take more."""
+    """Return the names of methods that classes have lost, or that take more."""
     return lost_methods.names() | lost_randomness.MAKERS.keys()
 
 
@@ -47,12 +47,12 @@ def _words() -> re.Pattern[bytes]:
 
 
 def may_ask(source: bytes) -> bool:
-    """Whether a file may use one of these names."""
+    """Return whether a file may use one of these names."""
     return _words().search(source) is not None
 
 
 def asked(tree: ast.Module) -> ast.ImportFrom | None:
-    """Lets a module ask; returns the import that it begins with, None if it needs none.
+    """Let a module ask; return the import that it begins with, None if it needs none.
 
     Args:
       tree: the module; it is changed.
@@ -67,7 +67,7 @@ def asked(tree: ast.Module) -> ast.ImportFrom | None:
 def asked_by_name(
     tree: ast.Module, names: Names, guarded: Collection[int]
 ) -> ast.Module:
-    """A module of a library, which asks for lost names that it certainly means.
+    """Return a module of a library, which asks for lost names that it certainly means.
 
     Args:
       tree: the module; it is changed.
@@ -85,7 +85,7 @@ def asked_by_name(
 
 
 def comes_first(statement: ast.stmt) -> bool:
-    """Whether it must stay at the top: a docstring, or an import of `__future__`."""
+    """Return whether it must stay at the top: a docstring, or `__future__`."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -100,12 +100,12 @@ class _Asking(ast.NodeTransformer):
         self._names = Names(tree, ())
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
-        """A pattern has no calls."""
+        """Leave a pattern as it is: it has no calls."""
         node.body = [self.visit(one) for one in node.body]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Asks for each attribute of such a name."""
+        """Ask for each attribute of such a name."""
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -117,7 +117,7 @@ class _Asking(ast.NodeTransformer):
         return self._call(node, "of", node.value, ast.Constant(node.attr))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Asks for `getattr(module, name)` and `import_module("name")`."""
+        """Ask for `getattr(module, name)` and `import_module("name")`."""
         self.generic_visit(node)
         if _is_lost(name := loaded(node)):
             return self._call(node, "module", ast.Constant(name))
@@ -182,23 +182,23 @@ class _AskingByName(_Asking):
         self._guarded = guarded
 
     def visit(self, node: ast.AST) -> Any:
-        """Called with each node."""
+        """Visit each node."""
         return node if id(node) in self._guarded else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Asks for a name of a module that is lost."""
+        """Ask for a name of a module that is lost."""
         full = self._names.canonical(node)
         if full not in lost_names.names() or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
         return self._call(node, "of", node.value, ast.Constant(node.attr))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A call is what its parts are."""
+        """Change the parts of a call, not the call itself."""
         return self.generic_visit(node)
 
 
 def _is_lost(dotted: str) -> bool:
-    """Whether a library may have lost a whole module."""
+    """Return whether a library may have lost a whole module."""
     return dotted in _modules()
 
 

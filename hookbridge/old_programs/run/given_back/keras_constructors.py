@@ -19,7 +19,7 @@ _V1 = "api._v1.keras"
 
 @functools.cache
 def bring_back() -> None:
-    """Lets the constructors of Keras 2 take the arguments that Keras 1 had.
+    """Let the constructors of Keras 2 take the arguments that Keras 1 had.
 
     The classes stay changed until the process ends.
     """
@@ -32,7 +32,7 @@ def bring_back() -> None:
 
 
 def _classes() -> Iterator[tuple[str, type]]:
-    """The classes with a constructor of their own, by name."""
+    """Yield the classes with a constructor of their own, by name."""
     package = keras2_package()
     for parent in (f"{package}.{_V1}", package):
         for module in _MODULES:
@@ -47,7 +47,7 @@ def _classes() -> Iterator[tuple[str, type]]:
 
 
 def _taking(plain: Callable[..., None], name: str) -> Callable[..., None]:
-    """The constructor, which takes the old arguments, too."""
+    """Return the constructor, which takes the old arguments, too."""
 
     @functools.wraps(plain)
     def init(self: Any, *args: Any, **named: Any) -> None:

@@ -60,7 +60,7 @@ _Maker: TypeAlias = Callable[[_Function], _Function]
 
 @functools.cache
 def makers() -> dict[str, _Maker]:
-    """Functions, and what makes of each the one that takes its old arguments too."""
+    """Return functions, and what makes each take its old arguments too."""
     found: dict[str, _Maker] = {}
     kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
         (old_values.STACKING, _of_any),
@@ -87,18 +87,21 @@ def _both(outer: _Maker, inner: _Maker) -> _Maker:
 
 @functools.cache
 def taking_more(name: str, function: _Function) -> _Function:
-    """The function of that name, which takes its old arguments, too."""
+    """Return the function of that name, which takes its old arguments, too."""
     return not_converted(functools.wraps(function)(makers()[name](function)))
 
 
 def not_converted(function: _Any) -> _Any:
-    """Tells AutoGraph to call a function as it is; TensorFlow is not imported."""
+    """Tell AutoGraph to call a function as it is; TensorFlow is not imported."""
     assign(function, autograph_info__={})
     return function
 
 
 def way_out(error: BaseException) -> str:
-    """What to do about a value that cannot be taken again; empty for another error."""
+    """Return what to do about a value that cannot be taken again.
+
+    Empty for another error.
+    """
     said, version = str(error), np.lib.NumpyVersion(np.__version__)
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
@@ -118,7 +121,7 @@ def way_out(error: BaseException) -> str:
 
 
 def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
-    """The function, which takes arguments by their old names too."""
+    """Return the function, which takes arguments by their old names too."""
     try:
         lost = {} if lost.keys() <= signature(function).parameters.keys() else lost
     except ValueError:  # it does not tell its arguments
@@ -135,7 +138,7 @@ def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
 
 
 def _of_any(function: _Function) -> _Function:
-    """The function of a sequence, which takes any iterable."""
+    """Return the function of a sequence, which takes any iterable."""
 
     def taking(*args: Any, **named: Any) -> Any:
         args = (*map(_listed, args[:1]), *args[1:])
@@ -150,7 +153,7 @@ def _listed(value: Any) -> Any:
 
 
 def _of_floats(function: _Function) -> _Function:
-    """The function of whole numbers, which takes floats that are whole."""
+    """Return the function of whole numbers, which takes floats that are whole."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:
@@ -182,7 +185,7 @@ def _reading(function: _Function) -> _Function:
 
 
 def _loading(function: _Function, today: str) -> _Function:
-    """The function of a stream and a loader, which does without a loader."""
+    """Return the function of a stream and a loader, which does without a loader."""
 
     def taking(stream: Any, *loader: Any, **named: Any) -> Any:
         if loader or named:
@@ -215,7 +218,7 @@ def _without_type(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_unequal_lists(function: _Function) -> _Function:
-    """The function of arrays, which takes lists whose rows are of unequal length."""
+    """Return the function of arrays, with lists of rows of unequal length."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:

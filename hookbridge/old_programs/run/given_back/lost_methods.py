@@ -71,13 +71,13 @@ _SUPER: Any = super  # the types do not say that it has `__self__`
 
 @functools.cache
 def names() -> frozenset[str]:
-    """The last parts of the methods that `method` knows."""
+    """Return the last parts of the methods that `method` knows."""
     return frozenset(_by_name())
 
 
 @functools.cache
 def _by_name() -> dict[str, list[str]]:
-    """The classes that have lost a method, by its name."""
+    """Return the classes that have lost a method, by its name."""
     rows = lost_in_libraries.lost_names().items()
     known = [
         n for n, row in rows if row.is_method and (row.living or row.is_given_back)
@@ -108,7 +108,7 @@ def method(owner: Any, name: str) -> Any:
 
 
 def _ours(kind: type, name: str) -> Callable[..., Any] | None:
-    """What does the same as a method that a type has lost, or a type above it."""
+    """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
         owner = _imported(lost_names.name_today(above))
         if isinstance(owner, type) and issubclass(kind, owner):
@@ -118,7 +118,7 @@ def _ours(kind: type, name: str) -> Callable[..., Any] | None:
 
 
 def _imported(name: str) -> Any:
-    """A class, if its library is imported; an object is of no other one."""
+    """Return a class, if its library is imported; an object is of no other one."""
     if name.partition(".")[0] not in sys.modules:
         return None
     try:

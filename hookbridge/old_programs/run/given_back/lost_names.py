@@ -84,7 +84,7 @@ class Cast:
     """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
 
     def __getitem__(self, kind: Any) -> Any:
-        """The function that makes such an array."""
+        """Return the function that makes such an array."""
         numpy = importlib.import_module("numpy")
         return lambda values: numpy.array(values).astype(kind)
 
@@ -155,7 +155,7 @@ _AGAIN: dict[str, Any] = {"numpy.bool": bool, "numpy.long": int}
 
 @functools.cache
 def names() -> frozenset[str]:
-    """The names of modules that `value` knows, without the methods of classes."""
+    """Return the names of modules that `value` knows, without methods."""
     rows = lost_names().items()
     known = {n for n, row in rows if not row.is_method and (row.living or n in _OURS)}
     return frozenset({*known, *_AGAIN})
@@ -163,7 +163,7 @@ def names() -> frozenset[str]:
 
 @functools.cache
 def modules() -> frozenset[str]:
-    """The modules that have such names, and the modules above them."""
+    """Return the modules that have such names, and the modules above them."""
     found: set[str] = set()
     for name in names():
         while name := name.rpartition(".")[0]:
@@ -172,7 +172,10 @@ def modules() -> frozenset[str]:
 
 
 def value(name: str) -> Any:
-    """What a name of `names` meant; `MISSING` if what it needs is not installed."""
+    """Return what a name of `names` meant.
+
+    `MISSING` if what it needs is not installed.
+    """
     if name in _AGAIN:
         return _AGAIN[name]
     if name in _OURS:
@@ -212,19 +215,19 @@ class LostModule(types.ModuleType):
 
 @functools.cache
 def module(name: str) -> LostModule:
-    """The module of `modules` that a library has removed."""
+    """Return the module of `modules` that a library has removed."""
     return LostModule(name)
 
 
 def module_or_value(name: str) -> Any:
-    """What a module that is gone meant; `MISSING` if nothing of it is known."""
+    """Return what a module that is gone meant; `MISSING` if nothing of it is known."""
     if name in names() and "." in name:
         return value(name)
     return module(name) if name in modules() else MISSING
 
 
 def method(name: str) -> Callable[..., Any]:
-    """What does the same as a method that a class has lost."""
+    """Return what does the same as a method that a class has lost."""
     if name in _OURS:
         ours: Callable[..., Any] = _OURS[name]
         return ours
@@ -237,7 +240,7 @@ def method(name: str) -> Callable[..., Any]:
 
 
 def name_today(name: str) -> str:
-    """A name of `keras` is one of the Keras that the program gets; `tf` is short."""
+    """Return a name with its real root: `keras` is the program's, `tf` is short."""
     root, dot, rest = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
     return f"{whole}{dot}{rest}"

@@ -11,7 +11,7 @@ _SEEDS = (type(None), int, float, str, bytes, bytearray)
 
 
 def of_generator(owner: random.Random, name: str) -> Any:
-    """A method of a generator; those in `MAKERS` take what they took."""
+    """Return a method of a generator; those in `MAKERS` take what they took."""
     plain = getattr(owner, name)
     is_plain = getattr(type(owner), name, None) is getattr(random.Random, name)
     return MAKERS[name](plain) if is_plain and name in MAKERS else plain

@@ -29,7 +29,7 @@ class OldLibraryLoader(SourceFileLoader):
     """Loads a file of a library that uses lost names."""
 
     def get_code(self, fullname: str) -> types.CodeType:
-        """Compiles the file; `__pycache__` is neither read nor written."""
+        """Compile the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         module = read_module(path)
         if isinstance(module, Unread):
@@ -40,7 +40,7 @@ class OldLibraryLoader(SourceFileLoader):
 
 
 def is_one(path: str) -> bool:
-    """Whether a file of an installed package may need a lost name."""
+    """Return whether a file of an installed package may need a lost name."""
     package = package_of(path)[0]
     if not package or package in _OTHERS:
         return False
@@ -53,7 +53,7 @@ def is_one(path: str) -> bool:
 
 @functools.cache
 def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """How a file uses a lost name, and what such a use begins with.
+    """Return how a file uses a lost name, and what such a use begins with.
 
     A beginning is looked for first: that is quick, and most files have none.
     """

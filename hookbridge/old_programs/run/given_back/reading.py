@@ -106,7 +106,7 @@ class Reader:
         return found
 
     def _module_below(self, module: types.ModuleType, name: str) -> Any:
-        """A module inside of a package: one that is imported, or one that is lost."""
+        """Return a module in a package, an imported or a removed one."""
         try:
             return getattr(module, name)
         except AttributeError:
@@ -117,7 +117,7 @@ class Reader:
 
 
 def _was_there(dotted: str) -> bool:
-    """Whether a module's library is installed; Python always is."""
+    """Return whether a module's library is installed; Python always is."""
     root = dotted.partition(".")[0]
     row = lost_in_libraries.lost_names().get(root)
     if row is not None:

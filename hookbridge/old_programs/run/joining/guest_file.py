@@ -34,11 +34,11 @@ class GuestFile:
             find_guests(self._module, GUESTS)  # raises, and says what is expected
 
     def of_training(self) -> list[Any]:
-        """New hooks and callbacks for one training."""
+        """Return new hooks and callbacks for one training."""
         return self._make(GUESTS)
 
     def of_evaluation(self) -> list[Any]:
-        """New hooks and callbacks for one evaluation: `evaluation_guests`, if any.
+        """Return new guests for one evaluation, by `evaluation_guests` if any.
 
         Without them, the `guests` that are not in `OF_TRAINING`.
         """
@@ -47,7 +47,7 @@ class GuestFile:
         return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
 
     def _make(self, name: str) -> list[Any]:
-        """New guests of the file: its function is called, or the file runs again."""
+        """Return new guests of the file: call its function, or run the file again."""
         value = getattr(self._module, name)
         is_guest = kinds.is_hook(value) or kinds.is_callback(value)
         if self._used and (is_guest or not callable(value)):
@@ -68,7 +68,7 @@ class Recorders:
         self._made: list[Any] = []
 
     def of_training(self) -> list[Any]:
-        """A recorder with a folder of its own."""
+        """Return a recorder with a folder of its own."""
         from hookbridge.reference.recorder import recorder
 
         folder = self._folder
@@ -82,13 +82,13 @@ class Recorders:
         return []
 
     def end(self) -> None:
-        """Ends the recordings of trainings that called no `end`."""
+        """End the recordings of trainings that called no `end`."""
         for recorder in self._made:
             recorder.end(None)
 
 
 def _load(path: str) -> ModuleType:
-    """Loads the file; modules of the program keep their names and come first."""
+    """Load the file; modules of the program keep their names and come first."""
     before = list(sys.path)
     try:
         return load_file(path, MODULE)

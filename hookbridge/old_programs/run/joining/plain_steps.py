@@ -32,7 +32,7 @@ class TrainingGraphs:
         )
 
     def is_step(self, graph: Graph, fetches: Any) -> bool:
-        """Whether a run of these fetches trains."""
+        """Return whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
             steps = StepGraph(graph, collected.global_step(graph))
@@ -44,7 +44,7 @@ class TrainingGraphs:
 
 
 def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
-    """A `Session.run` whose training steps are recorded, each session by itself.
+    """Return a `Session.run` whose training steps are recorded, each session by itself.
 
     Only the thread of a session's first step is recorded: a step of another one may
     come in the middle.
@@ -94,7 +94,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
-    """A `Session.run` whose first training step on a graph is noted as not joined."""
+    """Return a `Session.run` that reports a graph's training as not joined."""
     graphs = TrainingGraphs()
     noted: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -112,7 +112,7 @@ def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def join(joiner: Joiner) -> None:
-    """Recorders join plain sessions; of other guests they are told."""
+    """Let recorders join plain sessions, and report them to other guests."""
     way = record if joiner.has_recorders else report
     for kind in (v1.Session, v1.InteractiveSession):
         patching.InstanceMethods(kind, {"run": way(joiner, kind.run)}).install()

@@ -19,7 +19,7 @@ VARIABLE = "TF_CONFIG"
 
 @functools.cache
 def follow() -> None:
-    """Sets `TF_CONFIG`, if it is not set, from the only server of this process.
+    """Set `TF_CONFIG`, if it is not set, from the only server of this process.
 
     Sessions and stops of a group both ask for it; it happens once.
     """
@@ -44,7 +44,10 @@ def follow() -> None:
 
 
 def _place(server_def: Any) -> str:
-    """The value of `TF_CONFIG`; empty for a cluster that `ClusterConfig` refuses."""
+    """Return the value of `TF_CONFIG`.
+
+    Empty for a cluster that `ClusterConfig` refuses.
+    """
     jobs = {
         job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
         for job in server_def.cluster.job
