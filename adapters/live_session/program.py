@@ -15,13 +15,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
     compiled,
 )
 from hookbridge.adapters.live_session.needed_ops import NeededOps
-from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -30,7 +30,7 @@ class SessionProgram:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GrowingGraph,
         fetches: Sequence[Any],
         feeds: Sequence[Any],
         resources: SessionResources,
