@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
+from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates, value_of
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.memory import Fact
@@ -44,7 +44,7 @@ class LiveRates:
 
     def read(self, number: LearningRate) -> Any:
         """Return the present value of a hyperparameter of an optimizer."""
-        return LiveRate(number, self._session, set()).read()
+        return value_of(number, self._session())
 
     def _share(self) -> None:
         for rate in self.each:
