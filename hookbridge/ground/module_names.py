@@ -74,13 +74,13 @@ def _note_hidden(node: ast.AST, names: ModuleNames) -> None:
         names.possible.update(node.names)
     elif isinstance(node, ast.Call):
         names.is_opaque |= _is_dynamic(node)
-        names.removes_names |= _called(node) == _REMOVING
+        names.removes_names |= called_name(node) == _REMOVING
     elif isinstance(node, ast.Attribute):
         root = getattr(node.value, "id", "")
         is_of_import = root == "sys" and node.attr in ("meta_path", "modules")
         names.adds_modules |= is_of_import
         names.is_opaque |= is_of_import or node.attr in _ENUMS
-        if isinstance(node.value, ast.Call) and _called(node.value) == "globals":
+        if isinstance(node.value, ast.Call) and called_name(node.value) == "globals":
             names.removes_names |= node.attr in ("clear", "pop")
 
 
@@ -193,14 +193,14 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
 
 def _is_dynamic(call: ast.Call) -> bool:
     """Return whether a call may set names of the module."""
-    name = _called(call)
+    name = called_name(call)
     if name == "setattr":
         return not (call.args and _is_self(call.args[0]))
     return name in _DYNAMIC and not (name == "vars" and call.args)
 
 
-def _called(call: ast.Call) -> str:
-    """Return the last part of the name that is called."""
+def called_name(call: ast.Call) -> str:
+    """Return the last part of the name that is called: `fit` of `model.fit(...)`."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 

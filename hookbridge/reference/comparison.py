@@ -233,4 +233,4 @@ def _percent(part: float) -> str:
     if math.isinf(part):
         return "infinitely far"
     percent = 100 * part
-    return f"{percent:.0f} %" if 100 <= percent < 1e6 else f"{percent:.2g} %"
+    return f"{percent:.0f} %" if 99.5 <= percent < 1e6 else f"{percent:.2g} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no differen
 
 def write_page(result: Comparison, file: str | Path) -> None:
     """Write the page, which needs no other file and no network."""
-    text = page("A reference run and its port", _body(result))
+    text = page(_title(result), map(_with_code, _body(result)))
     Path(file).write_text(text, encoding="utf-8")
 
 
@@ -45,6 +46,20 @@ def check_page(file: str) -> None:
             f"Received --page={file!r}, which {why}; expected an HTML file in a folder "
             "that exists. Make the folder, or give another file."
         )
+
+
+def _title(result: Comparison) -> str:
+    """Return the names of both folders, or their paths if the names are equal."""
+    both = result.port.folder, result.reference.folder
+    names = [folder.absolute().name for folder in both]
+    if len(set(names)) == 1:
+        names = [str(folder) for folder in both]
+    return "{} compared with {}".format(*names)
+
+
+def _with_code(part: str) -> str:
+    """Set what is in backticks as code."""
+    return re.sub("`([^`<>]+)`", r"<code>\1</code>", part)
 
 
 def _body(result: Comparison) -> Iterator[str]:
@@ -83,13 +98,19 @@ def _layers(result: Comparison) -> Iterator[str]:
 def _curves(result: Comparison) -> Iterator[str]:
     """Yield loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
+    both = {"reference": result.reference, "port": result.port}
+    rates = {who: _points(each, "learning_rate") for who, each in both.items()}
+    losses = {who: _points(each, "loss") for who, each in both.items()}
+    changes = any(len({y for _, y in points}) > 1 for points in rates.values())
     yield '<div class="charts">'
-    for key in ("loss", "learning_rate"):
-        both = {"reference": result.reference, "port": result.port}
-        series = {who: _points(recording, key) for who, recording in both.items()}
-        if any(series.values()):
-            yield charts.chart(key, series, "by step")
+    if any(losses.values()):
+        yield charts.chart("loss", losses, "by step")
+    if changes:
+        yield charts.chart("learning_rate", rates, "by step")
     yield "</div>"
+    constant = [f"{charts.shown(p[0][1])} in the {w}" for w, p in rates.items() if p]
+    if constant and not changes:
+        yield f"<p>learning_rate, the same in every step: {', '.join(constant)}</p>"
 
 
 def _differences(result: Comparison) -> Iterator[str]:
@@ -100,9 +121,8 @@ def _differences(result: Comparison) -> Iterator[str]:
     drawn = {layer.name: _logarithms(layer) for layer in result.layers}
     yield '<div class="charts">'
     if any(drawn[name] for name in _DRAWN):
-        yield charts.chart(
-            "log10(difference / tolerance)", {n: drawn[n] for n in _DRAWN}
-        )
+        series = {name: drawn[name] for name in _DRAWN}
+        yield charts.chart("log10(difference / tolerance)", series, wide=True)
     yield "</div>"
 
 

@@ -12,6 +12,7 @@ from hookbridge.insight.report.scalars import Points
 # curve above it does not hide it.
 _CLASSES = ("a", "b", "c", "d")
 _WIDTH, _HEIGHT = 360, 210
+_WIDE = 900  # of a chart that has a row of the page to itself
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
 _MOST_POINTS = 400  # of one series; a chart has no more columns of pixels
 _MOST_DOTS = 60
@@ -54,16 +55,27 @@ def legend(names: Sequence[str]) -> str:
     return f'<p class="legend">{keys}</p>'
 
 
-def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
-    """Return a figure with one line for each series; an empty one keeps its colour."""
+def chart(
+    title: str, series: Mapping[str, Points], caption: str = "", *, wide: bool = False
+) -> str:
+    """Return a figure with one line for each series; an empty one keeps its colour.
+
+    Args:
+      title: what is drawn.
+      series: the points of each line, by its name.
+      caption: what the line below says after the last numbers.
+      wide: whether it has a row of the page to itself.
+    """
     drawn = {name: points for name, points in series.items() if points}
     last_values = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
     below = html.escape("; ".join(filter(None, (f"last: {last_values}", caption))))
-    picture = drawing(title, _WIDTH, _HEIGHT, _parts(title, series))
-    return f"<figure>{picture}<figcaption>{below}</figcaption></figure>"
+    width = _WIDE if wide else _WIDTH
+    picture = drawing(title, width, _HEIGHT, _parts(title, series, width))
+    figure = '<figure class="wide">' if wide else "<figure>"
+    return f"{figure}{picture}<figcaption>{below}</figcaption></figure>"
 
 
-def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
+def _parts(title: str, series: Mapping[str, Points], width: int) -> Iterator[str]:
     """Yield the axes of a chart, its lines, and dots that show their numbers."""
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
@@ -78,14 +90,14 @@ def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
         across = (x - x_low) / ((x_high - x_low) or 1)
         up = (y - y_low) / ((y_high - y_low) or 1)
         return (
-            round(_LEFT + across * (_WIDTH - _LEFT - _RIGHT), 1),
+            round(_LEFT + across * (width - _LEFT - _RIGHT), 1),
             round(_HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM), 1),
         )
 
     yield text(_LEFT, 14, title, "bold")
     for y in y_ticks:
         left, height = at(x_low, y)
-        yield f'<path class="grid" d="M{left} {height}H{_WIDTH - _RIGHT}"/>'
+        yield f'<path class="grid" d="M{left} {height}H{width - _RIGHT}"/>'
         yield text(left - 6, height + 4, shown(y), "faint end")
     for x in x_ticks:
         across, bottom = at(x, y_low)

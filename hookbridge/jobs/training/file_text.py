@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.module_names import bound_by_statement
+from hookbridge.ground.module_names import bound_by_statement, called_name
 from hookbridge.ground.nearest_names import nearest
 
 # What a model definition file has, one of them.
@@ -115,7 +115,7 @@ class FileText:
             return True
         nodes = [node for statement in self._body for node in ast.walk(statement)]
         has_star = any(isinstance(n, ast.alias) and n.name == "*" for n in nodes)
-        calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
+        calls = {called_name(node) for node in nodes if isinstance(node, ast.Call)}
         return has_star or "__getattr__" in self.bindings() or bool(calls & _DYNAMIC)
 
     def check_no_work(self) -> None:
@@ -130,7 +130,7 @@ class FileText:
         waiting = [(call, call) for call in _calls(self._top)]
         while waiting:
             call, origin = waiting.pop(0)
-            name = _called(call)
+            name = called_name(call)
             if isinstance(call.func, ast.Name) and name in functions:
                 body = _top_level(unread.pop(name, []))
                 waiting += [(inner, origin) for inner in _calls(body)]
@@ -223,11 +223,6 @@ def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
     is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
     has_decorator = bool(getattr(statement, "decorator_list", ()))
     return is_own and not has_decorator and not name.startswith("_")
-
-
-def _called(call: ast.Call) -> str:
-    """Return the last part of the name that is called: `fit` of `model.fit(...)`."""
-    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def _is_app_run(call: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import called_method, keywords
 from hookbridge.old_programs.names.target import table
 
 # Class -> its old arguments, and the name of each today; empty for one that is gone.
@@ -89,9 +90,9 @@ def sides(call: ast.Call, function: str) -> list[ast.expr]:
     names = _side_names(class_of(function))
     if not names or len(call.args) != 1 + len(names):
         return []
-    keywords = {keyword.arg for keyword in call.keywords}
+    given = keywords(call).keys()
     # The third argument of Keras 2 are the strides: Keras 2.3 told them by these names.
-    is_new = bool(keywords & {"data_format", "padding", "strides"})
+    is_new = bool(given & {"data_format", "padding", "strides"})
     kinds = (ast.Starred, ast.Tuple, ast.List)
     is_new |= any(isinstance(argument, kinds) for argument in call.args)
     return [] if is_new else call.args[1:]
@@ -107,7 +108,7 @@ def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]
     """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
         yield positional[0], _joined(positional)
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    named = keywords(call)
     names = _side_names(class_of(function))
     if names and all(name in named for name in names):
         yield named[names[0]], _joined([named[name] for name in names])
@@ -125,28 +126,26 @@ def _joined(sizes: list[ast.expr]) -> str:
 
 def has_old_ends(call: ast.Call) -> bool:
     """Return whether a call has what `Model` called its inputs and outputs."""
-    return {"input", "output"} <= {keyword.arg for keyword in call.keywords}
+    return {"input", "output"} <= keywords(call).keys()
 
 
 def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
     """Yield the arguments that counted samples, and those that count steps today."""
-    today = COUNTING.get(getattr(call.func, "attr", ""), {})
-    for keyword in call.keywords if today else ():
-        if keyword.arg in today:
-            yield keyword.arg, today[keyword.arg]
+    today = COUNTING.get(called_method(call), {})
+    for argument in keywords(call) if today else ():
+        if argument in today:
+            yield argument, today[argument]
 
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
     """Return whether a call has arguments that no Keras of TensorFlow 2 takes."""
-    keywords = {keyword.arg or "" for keyword in call.keywords} - {RATE}
-    method = getattr(call.func, "attr", "")
-    if keywords & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
+    given = keywords(call).keys() - {RATE}
+    method = called_method(call)
+    if given & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
         return True
     if not class_of(function):
         return False
-    return bool(
-        keywords & OF_CLASSES[class_of(function)].keys() or sides(call, function)
-    )
+    return bool(given & OF_CLASSES[class_of(function)].keys() or sides(call, function))
 
 
 def of_today(

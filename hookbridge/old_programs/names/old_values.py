@@ -7,7 +7,12 @@ import re
 from collections.abc import Iterator
 
 from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import (
+    called_function,
+    keyword,
+    keywords,
+    last_name,
+)
 
 # They take a sequence; they took whatever gives the arrays one by one.
 STACKING = tuple(
@@ -54,7 +59,7 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif keras_arguments.class_of(function):
         yield from keras_arguments.values_today(call, function)
     elif function in (*STACKING, SAMPLING):
-        taken = (*call.args[:1], *_named(call, *_FIRST))
+        taken = (*call.args[:1], *keyword(call, *_FIRST))
         yield from ((a, "list({})") for a in taken if _is_no_sequence(a))
     elif function in WHOLE or function.startswith("tf."):
         yield from ((number, "int({})") for number in _numbers(call, function))
@@ -63,12 +68,12 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif function in LOADING and _has_one_argument(call):
         yield call.func, LOADING[function]
     elif function == MAKING:
-        yield from ((a, "None") for a in _named(call, "copy") if _is_false(a))
+        yield from ((a, "None") for a in keyword(call, "copy") if _is_false(a))
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
     """Return the floats of a call, or of its shape, that has to be whole numbers."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [*call.args, *keywords(call).values()]
     if function not in WHOLE:
         values = _sizes(call, function.rpartition(".")[2])
     return [value for value in values if _is_float(value)]
@@ -79,7 +84,7 @@ def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
     if function not in SHAPED:
         return []
     index = SHAPED[function]
-    shapes = (*call.args[index : index + 1], *_named(call, "shape"))
+    shapes = (*call.args[index : index + 1], *keyword(call, "shape"))
     listed = (s.elts for s in shapes if isinstance(s, ast.List | ast.Tuple))
     return [size for sizes in listed for size in sizes]
 
@@ -98,7 +103,7 @@ def _has_one_argument(call: ast.Call) -> bool:
 
 def reads_bytes(call: ast.Call) -> bool:
     """Return whether a call of `numpy.fromstring` has no separator."""
-    separators = _named(call, "sep")
+    separators = keyword(call, "sep")
     is_empty = all(getattr(s, "value", s) == "" for s in separators)
     return is_empty and len(call.args) < 4
 
@@ -108,7 +113,7 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
     name = last_name(call.func)
     if name != "open":
         return None
-    for mode in (*call.args[1:2], *_named(call, "mode")):
+    for mode in (*call.args[1:2], *keyword(call, "mode")):
         if isinstance(mode, ast.Constant) and isinstance(mode.value, str):
             return mode if _OLD_MODE.fullmatch(mode.value) else None
     return None
@@ -118,11 +123,6 @@ def mode_of_today(mode: str) -> str:
     """Return a mode without `U`, which Python lost in 3.11."""
     without_u = mode.replace("U", "")
     return without_u if "r" in without_u else f"r{without_u}"
-
-
-def _named(call: ast.Call, *names: str) -> list[ast.expr]:
-    """Return the arguments that a call gives by one of some names."""
-    return [keyword.value for keyword in call.keywords if keyword.arg in names]
 
 
 def _is_false(node: ast.expr) -> bool:
@@ -137,7 +137,7 @@ def _is_no_sequence(node: ast.expr) -> bool:
         return False
     if isinstance(node.func, ast.Attribute):
         return node.func.attr in _VIEWS and not (node.args or node.keywords)
-    return getattr(node.func, "id", "") in {*_ITERATORS, "set"}
+    return called_function(node) in {*_ITERATORS, "set"}
 
 
 def _is_float(node: ast.expr) -> bool:

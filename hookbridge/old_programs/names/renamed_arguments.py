@@ -6,6 +6,7 @@ import ast
 
 from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_values import READING, reads_bytes
+from hookbridge.old_programs.names.syntax import called_method
 
 # Method -> its name today.
 METHODS = {
@@ -65,12 +66,12 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
         return OF_FUNCTIONS[function].get(name)
     if keras_arguments.class_of(function):
         return keras_arguments.name_today(function, keyword)
-    return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
+    return ARGUMENTS.get((called_method(call), name))
 
 
 def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
     """Return the positional arguments that a function no longer takes."""
-    number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
+    number = _PLACES.get(called_method(call), len(call.args))
     return [*keras_arguments.sides(call, function)[1:], *call.args[number:]]
 
 

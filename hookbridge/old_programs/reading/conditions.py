@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hookbridge.old_programs.names.syntax import called_function, last_name, times_bound
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import canonical
 
@@ -76,12 +76,7 @@ class Conditions:
         self._values: dict[str, ast.expr] = {}
         # The names whose values ask for a version.
         self._asking: set[str] = set()
-        stores = Counter(
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-        stores.update(node.arg for node in nodes if isinstance(node, ast.arg))
+        stores = times_bound(nodes)
         for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 target = node.targets[0]
@@ -96,7 +91,7 @@ class Conditions:
     def asks(self, test: ast.expr) -> bool:
         """Return whether an expression asks for a module's name, or for a version."""
         nodes = list(ast.walk(test))
-        calls = {getattr(n.func, "id", "") for n in nodes if isinstance(n, ast.Call)}
+        calls = set(map(called_function, nodes))
         attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
         is_of_version = (attributes | names) & _VERSIONS or names & self._asking
@@ -214,7 +209,7 @@ class _Reading:
         if node.keywords:
             raise UnknownConditionError
         function, arguments = node.func, node.args
-        name = getattr(function, "id", None) or getattr(function, "attr", "")
+        name = last_name(function)
         if name in _CONVERSIONS and len(arguments) == 1:
             return _CONVERSIONS[name](self.value(arguments[0]))
         if name == "map" and [ast.unparse(a) for a in arguments[:1]] == ["int"]:

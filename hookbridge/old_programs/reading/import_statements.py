@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
@@ -108,22 +109,16 @@ def loaded(node: ast.AST) -> str:
     """
     if not isinstance(node, ast.Call):
         return ""
-    function = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+    function = last_name(node.func)
     if function not in _LOADERS:
         return ""
-    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-    name = _text(node.args[0] if node.args else keywords.get("name"))
+    named = keywords(node)
+    name = text_of(node.args[0] if node.args else named.get("name"))
     if function == "__import__":
-        has_list = "fromlist" in keywords or len(node.args) > 3
+        has_list = "fromlist" in named or len(node.args) > 3
         return name if has_list else name.partition(".")[0]
     level = len(name) - len(name.lstrip("."))
-    package = _text(node.args[1] if len(node.args) > 1 else keywords.get("package"))
+    package = text_of(node.args[1] if len(node.args) > 1 else named.get("package"))
     if not level:
         return name
     return module_name(name[level:], level, package.split(".")) if package else ""
-
-
-def _text(node: ast.expr | None) -> str:
-    """Return the text of a constant; empty for all else."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, str) else ""

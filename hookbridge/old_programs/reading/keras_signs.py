@@ -8,7 +8,12 @@ from typing import TypeAlias, TypeVar
 
 from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_keras import KERAS, last_keras
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import (
+    called_method,
+    keywords,
+    last_name,
+    text_of,
+)
 
 # The kind of a sign, a name, the line.
 _Sign: TypeAlias = tuple[str, str, int]
@@ -34,15 +39,15 @@ def of_name(name: str, line: int) -> Iterator[_Sign]:
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     """Yield what the arguments of a call show."""
-    keywords = {keyword.arg or "" for keyword in call.keywords}
-    if "keras" not in function and keywords.isdisjoint(_TELLING):
+    given = keywords(call).keys()
+    if "keras" not in function and given.isdisjoint(_TELLING):
         return
     if "keras." in function and ".optimizers." in function:
-        for name in sorted(keywords & keras_arguments.OF_OLD_OPTIMIZERS):
+        for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS):
             yield "keras2", f"{function}({name}=)", call.lineno
             yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
-        name = function or f".{getattr(call.func, 'attr', '')}"
+        name = function or f".{called_method(call)}"
         yield "old", f"{name}() as of Keras 1", call.lineno
         yield "keras_argument", function, call.lineno
     yield from of_logs(call)
@@ -55,11 +60,11 @@ def of_logs(node: ast.AST) -> Iterator[_Sign]:
         if name in _LOGS:
             yield from _read(node.slice)
     elif isinstance(node, ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg == "monitor":
-                yield from _read(keyword.value)
-            elif keyword.arg == "metrics":
-                yield from _asked(keyword.value)
+        for name, value in keywords(node).items():
+            if name == "monitor":
+                yield from _read(value)
+            elif name == "metrics":
+                yield from _asked(value)
 
 
 def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
@@ -75,7 +80,7 @@ def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
 
 
 def _read(node: ast.expr) -> Iterator[_Sign]:
-    value = node.value if isinstance(node, ast.Constant) else None
+    value = text_of(node)
     if value in _ACC:
         yield "acc_read", f'history["{value}"]', node.lineno
     elif value in _ACCURACY:
@@ -84,7 +89,7 @@ def _read(node: ast.expr) -> Iterator[_Sign]:
 
 def _asked(node: ast.expr) -> Iterator[_Sign]:
     for element in getattr(node, "elts", ()):
-        value = element.value if isinstance(element, ast.Constant) else None
+        value = text_of(element)
         if value in ("acc", "accuracy"):
             yield f"{value}_asked", value, element.lineno
 

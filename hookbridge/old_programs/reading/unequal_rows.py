@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import called_function, last_name
 
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
@@ -77,7 +77,7 @@ class UnequalRows:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self._varies(node.elt)
         if isinstance(node, ast.Call):
-            name = getattr(node.func, "id", "")
+            name = called_function(node)
             if name == "zip":
                 return len(node.args) > 1
             takes_one = name in ("list", "sorted", "tuple") and len(node.args) == 1
@@ -145,4 +145,4 @@ def _receiver(call: ast.Call) -> tuple[str, str]:
 
 
 def _is_range(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range"
+    return called_function(node) == "range"

@@ -38,7 +38,7 @@ class Launch:
     guests: str | None = None
     # Steps in an epoch of these guests, for loops without epochs.
     steps_per_epoch: int | None = None
-    # A folder, and the options of the `hb.recorder` that joins in place of guests.
+    # A folder, and the options of the `hb.recorder` that joins after the guests.
     record: tuple[str, dict[str, Any]] | None = None
     # Installed packages that mean TensorFlow 1; others are asked.
     old_libraries: tuple[str, ...] = ()

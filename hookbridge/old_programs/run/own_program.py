@@ -97,8 +97,8 @@ class Program:
         guests: Any = None
         if launch.guests is not None:
             guests = GuestFile(launch.guests)
-        elif launch.record is not None:
-            guests = Recorders(*launch.record)
+        if launch.record is not None:
+            guests = Recorders(*launch.record, guests)
         steps, is_own = launch.steps_per_epoch, self.own.is_of_program
         self._joiner = Joiner(guests, steps, is_own)
         if worlds.has_estimator(self.world):

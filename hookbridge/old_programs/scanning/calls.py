@@ -15,7 +15,7 @@ from hookbridge.old_programs.names.renamed_arguments import (
     name_today,
     surplus,
 )
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import called_method, keywords, last_name
 from hookbridge.old_programs.names.target import Target, table
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -59,7 +59,7 @@ def of_call(
 
 def makes_untyped_array(call: ast.Call, function: str) -> bool:
     """Return whether a call makes an array of its one argument, and names no type."""
-    has_type = any(keyword.arg in ("dtype", None) for keyword in call.keywords)
+    has_type = bool(keywords(call).keys() & {"dtype", ""})
     return function in _MAKING and len(call.args) == 1 and not has_type
 
 
@@ -68,7 +68,7 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
         title = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
-    method = getattr(call.func, "attr", "")
+    method = called_method(call)
     for argument, today in keras_arguments.counted(call):
         title, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
@@ -96,15 +96,15 @@ def _of_argument(
         way = "`.prefetch(...)` after the `map`"
     elif is_second(call, keyword, function):
         way = "the argument without its name"
-    name = getattr(call.func, "attr", "") or function
+    name = called_method(call) or function
     yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)
 
 
 def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
     """Yield a `SummarySaverHook` that has no place, where the target asks for one."""
-    keywords = {keyword.arg for keyword in call.keywords}
     # The third and fourth argument; `**options` may have them.
-    if len(call.args) < 3 and not keywords & {"output_dir", "summary_writer", None}:
+    has_place = keywords(call).keys() & {"output_dir", "summary_writer", ""}
+    if len(call.args) < 3 and not has_place:
         way = "`output_dir=`, or leave the hook out"
         yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
 

@@ -28,7 +28,12 @@ from hookbridge.old_programs.reading.lost_imports import (
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.scanning.child_programs import child_programs
-from hookbridge.old_programs.scanning.findings import Finding, finding_at, num_places
+from hookbridge.old_programs.scanning.findings import (
+    Finding,
+    Report,
+    finding_at,
+    num_places,
+)
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
@@ -53,6 +58,11 @@ class Diagnosis:
     def left(self) -> int:
         """Number of places and files that are left to a person."""
         return num_places(f for f in self.found if f.person) + len(self.unread)
+
+    @property
+    def report(self) -> Report:
+        """The places as a report, in the formats of which a scan has one too."""
+        return Report(self.target, self.files, self.found, self.unread)
 
 
 def diagnose(

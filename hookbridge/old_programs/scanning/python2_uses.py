@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from hookbridge.old_programs.names.syntax import (
+    called_function,
+    called_method,
+    times_bound,
+)
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.modules import Module
 
@@ -137,11 +141,7 @@ def _held(nodes: list[ast.AST], functions: frozenset[str]) -> dict[str, str]:
 
     And that function.
     """
-    stores = Counter(
-        node.id
-        for node in nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    stores = times_bound(nodes, with_parameters=False)
     made_by = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -164,12 +164,12 @@ def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
     """Return whether an expression is `len(...)`, which a view has too."""
     if not isinstance(node, ast.Call):
         return False
-    return len(node.args) == 1 and getattr(node.func, "id", "") == "len"
+    return len(node.args) == 1 and called_function(node) == "len"
 
 
 def _function(node: ast.expr | None, functions: frozenset[str]) -> str:
     """Return the function that an expression calls, of some, or an empty text."""
-    name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    name = "" if node is None else called_function(node)
     return f"{name}(...)" if name in functions else ""
 
 
@@ -177,5 +177,5 @@ def _view(node: ast.expr | None, views: frozenset[str]) -> str:
     """Return the method of dictionaries that an expression calls, or ""."""
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return ""
-    name = getattr(node.func, "attr", "")
+    name = called_method(node)
     return f".{name}()" if name in views else ""

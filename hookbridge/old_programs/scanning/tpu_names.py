@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import keyword, last_name
 from hookbridge.old_programs.reading.modules import Module
 
 _RESOLVER = ".cluster_resolver.TPUClusterResolver"
@@ -18,8 +19,7 @@ def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     """
     if not (module.names.canonical(call.func) or "").endswith(_RESOLVER):
         return
-    named = [keyword.value for keyword in call.keywords if keyword.arg == "tpu"]
-    for argument in (*call.args[:1], *named):
+    for argument in (*call.args[:1], *keyword(call, "tpu")):
         yield from _empty(module, argument)
 
 
@@ -42,18 +42,13 @@ def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
     if ast.unparse(node.value).rpartition(".")[2] != "FLAGS":
         return False
     for call in module.nodes:
-        if isinstance(call, ast.Call) and call.args and _defines(call.func):
-            named = [k.value for k in call.keywords if k.arg == "default"]
-            name, *default = [getattr(a, "value", None) for a in call.args[:2]]
-            default += [getattr(a, "value", None) for a in named]
+        if (
+            isinstance(call, ast.Call)
+            and call.args
+            and last_name(call.func) == "DEFINE_string"
+        ):
+            given = (*call.args[:2], *keyword(call, "default"))
+            name, *default = [getattr(argument, "value", None) for argument in given]
             if name == node.attr and default == [""]:
                 return True
     return False
-
-
-def _defines(function: ast.expr) -> bool:
-    """Return whether a function is `DEFINE_string`, of whatever module."""
-    return "DEFINE_string" in (
-        getattr(function, "attr", ""),
-        getattr(function, "id", ""),
-    )

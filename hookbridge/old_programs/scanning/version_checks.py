@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -52,7 +53,5 @@ def _ends(body: list[ast.stmt]) -> bool:
     """Return whether a branch ends the program."""
     end = body[-1] if body else None
     if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
-        function = end.value.func
-        name = getattr(function, "attr", "") or getattr(function, "id", "")
-        return name in _EXITS
+        return last_name(end.value.func) in _EXITS
     return isinstance(end, ast.Raise)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections import Counter
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import last_name, times_bound
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import comment
@@ -67,13 +66,9 @@ def _items(node: ast.expr, context: Context) -> list[ast.expr]:
 def _values(module: Module) -> dict[str, ast.expr]:
     """Return the values of names that are given exactly one in the whole file."""
     values: dict[str, ast.expr] = {}
-    times: Counter[str] = Counter()
+    times = times_bound(module.nodes)
     for node in module.nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            times[node.id] += 1
-        elif isinstance(node, ast.arg):
-            times[node.arg] += 1
-        elif isinstance(node, ast.Call) and last_name(node.func) in _GROWING:
+        if isinstance(node, ast.Call) and last_name(node.func) in _GROWING:
             # What the list holds is not certain any more.
             times[ast.unparse(node.func).rpartition(".")[0]] += 2
         elif isinstance(node, ast.Assign):

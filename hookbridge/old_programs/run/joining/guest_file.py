@@ -61,13 +61,27 @@ class GuestFile:
 
 
 class Recorders:
-    """In the place of a file: an `hb.recorder` for each training, no other guest."""
+    """An `hb.recorder` for each training, after the guests of a file, if there is one.
 
-    def __init__(self, folder: str, options: Mapping[str, Any]) -> None:
+    Args:
+      folder: the folder of the first training's recording.
+      options: the options of `hb.recorder`.
+      others: the file whose guests join too; None for none.
+    """
+
+    def __init__(
+        self, folder: str, options: Mapping[str, Any], others: GuestFile | None = None
+    ) -> None:
         self._folder, self._options = os.path.abspath(folder), options
+        self.others: GuestFile | None = others
         self._made: list[Any] = []
 
     def of_training(self) -> list[Any]:
+        """Return new hooks and callbacks for one training, with a recorder."""
+        others = self.others.of_training() if self.others else []
+        return [*others, *self.recorder()]
+
+    def recorder(self) -> list[Any]:
         """Return a recorder with a folder of its own."""
         from hookbridge.reference.recorder import recorder
 
@@ -78,8 +92,8 @@ class Recorders:
         return self._made[-1:]
 
     def of_evaluation(self) -> list[Any]:
-        """Nothing: evaluations are not recorded."""
-        return []
+        """Return those of the file: evaluations are not recorded."""
+        return self.others.of_evaluation() if self.others else []
 
     def end(self) -> None:
         """End the recordings of trainings that called no `end`."""
@@ -98,4 +112,8 @@ def _load(path: str) -> ModuleType:
 
 
 def _is_of_training(guest: object) -> bool:
-    return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
+    from hookbridge.reference.recorder import Recorder
+
+    return isinstance(guest, Recorder) or any(
+        c.__name__ in OF_TRAINING for c in type(guest).__mro__
+    )

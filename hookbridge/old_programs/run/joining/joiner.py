@@ -51,6 +51,12 @@ class Joiner:
         return isinstance(self._guests, Recorders)
 
     @property
+    def has_others(self) -> bool:
+        """Return whether there are guests other than recorders."""
+        guests = self._guests
+        return not isinstance(guests, Recorders) or guests.others is not None
+
+    @property
     def is_inside(self) -> bool:
         """Return whether this thread is in a training that the guests have joined."""
         return self._here.depth > 0
@@ -80,6 +86,15 @@ class Joiner:
                 self._guests.of_training(), self._config(self._validation())
             )
         )
+
+    def recorder(self) -> Any:
+        """Return a new recorder alone, for a session that calls no hooks."""
+        guests = self._guests
+        assert isinstance(guests, Recorders)
+        (hook,) = self._made(
+            lambda: convert.hooks_for(guests.recorder(), self._config())
+        )
+        return hook
 
     def evaluation_hooks(self) -> list[Any]:
         """Return new guests as hooks for an evaluation.

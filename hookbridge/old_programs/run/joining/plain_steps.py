@@ -61,7 +61,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         if not graphs.is_step(session.graph, fetches):
             return None
         if hook is None:
-            (hook,) = joiner.hooks()
+            hook = joiner.recorder()
             with session.graph.as_default():
                 hook.begin()
             recorders[session] = thread, hook
@@ -113,6 +113,10 @@ def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 def join(joiner: Joiner) -> None:
     """Let recorders join plain sessions, and report them to other guests."""
-    way = record if joiner.has_recorders else report
     for kind in (v1.Session, v1.InteractiveSession):
-        patching.InstanceMethods(kind, {"run": way(joiner, kind.run)}).install()
+        run = kind.run
+        if joiner.has_recorders:
+            run = record(joiner, run)
+        if joiner.has_others:
+            run = report(joiner, run)
+        patching.InstanceMethods(kind, {"run": run}).install()
