@@ -146,13 +146,13 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
-        nearest = alike(full, [*others, *self._short, *self._plain])
-        # If no name is much alike, those of losses and metrics come first; a name with
-        # a scope is meant for a tensor of a layer.
-        best = difflib.get_close_matches(full, nearest, n=1, cutoff=0.75)
-        if not best and "/" not in full:
-            asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *nearest])
-            nearest = list(asked)[:5]
+        # A name with a scope is meant for a tensor of a layer; one without is short, so
+        # that names of other things are half alike.
+        cutoff = 0.6 if "/" in full else 0.75
+        choices = alike(full, [*others, *self._short, *self._plain])
+        nearest = difflib.get_close_matches(full, choices, n=5, cutoff=cutoff)
+        if not nearest and "/" not in full:
+            nearest = [f"{key}:0" for key in self.loop_keys][:5]
         listed = ", ".join(f"`{name}`" for name in nearest)
         names = f"Nearest names: {listed}. " if nearest else ""
         return errors.UnknownTensorError(

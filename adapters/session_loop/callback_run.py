@@ -76,7 +76,7 @@ class CallbackRun:
             self.borrowed.note_changes()
         if member is self.members[-1]:
             if not audience.calls:
-                audience.collect_calls()
+                audience.collect_calls(self.config.flavours)
             self.model.live_link.push()  # what `set_model` and `set_params` set
             self.created(coord)
 
@@ -131,7 +131,7 @@ class CallbackRun:
         raise NotImplementedError
 
     def deliver(self, event: str, *args: Any) -> None:
-        """Delivers an event to all callbacks; their changes go into the session."""
+        """Deliver an event to all callbacks; their changes go into the session."""
         self.audience.deliver(self.model.live_link, event, args)
 
     def note_stop(self) -> None:

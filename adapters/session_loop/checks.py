@@ -140,7 +140,7 @@ def check_training(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({clone.reason})",
-            "give the model a `get_config()` from which `from_config` makes it anew"
+            "give the model a `get_config()` from which `from_config` can rebuild it"
             + (
                 ", or construct the callback with `save_weights_only=True`"
                 if guest.keras_class

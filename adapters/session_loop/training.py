@@ -197,7 +197,7 @@ class TrainingRun(CallbackRun):
         if is_new:
             self._batch = max(self.step - clock.start, 0)
         self._phase = next_phase(self._phase, "step")
-        if is_new and self.audience.calls["on_train_batch_begin"]:
+        if is_new and self.audience.hears_of("on_train_batch_begin"):
             self.deliver("on_train_batch_begin", self._batch, {})
         return self._arguments.of_step(step, run_context.original_args.feed_dict)
 
@@ -268,7 +268,7 @@ class TrainingRun(CallbackRun):
         clock = self._epochs.clock
         clock.batches += 1
         logs = self._epochs.logs.update(self._reader.fetch.unpack(self.results))
-        if self.audience.calls["on_train_batch_end"]:
+        if self.audience.hears_of("on_train_batch_end"):
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
         over = self.step >= clock.end_step and self._confirm_over(run_context)

@@ -78,7 +78,7 @@ class TrainingEpochs:
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
-            "got no event there. Epochs of more steps avoid this "
+            "got no events for it. Use more steps for each epoch "
             "(steps_per_epoch=%s).",
             which,
             self._length,
