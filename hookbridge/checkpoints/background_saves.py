@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -295,7 +296,12 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
     """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
-    path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    basename = path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    if os.path.dirname(basename):
+        raise errors.InvalidArgumentError(
+            f"Received checkpoint_basename={basename!r}; expected a name without a "
+            "folder. Give the folder as `checkpoint_dir`."
+        )
     if scaffold is not None and not hasattr(scaffold, "saver"):
         instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
     instance("listeners", listeners or (), (list, tuple), "a list of listeners")

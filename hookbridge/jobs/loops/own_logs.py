@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop import epoch_means
 from hookbridge.adapters.hooked_loop.epoch_means import Means
 from hookbridge.ground.arguments import shown
@@ -28,6 +29,34 @@ def check(logs: object) -> None:
         f"logs must be the names of what the step returns, a mapping of names to "
         f"metrics, or a function of what the step returns; received {shown(logs)}."
     )
+
+
+def check_monitored(
+    guests: Sequence[Guest], returned: object, logs: Logs, made: Mapping[str, Any]
+) -> None:
+    """Refuse a step without the number that a callback cannot work without.
+
+    What `end_epoch` or an evaluation may still add is left to the end of the epoch.
+
+    Args:
+      guests: the guests of the loop.
+      returned: what the first step has returned.
+      logs: how logs are made of it.
+      made: the logs that were made of it.
+    """
+    for guest in guests:
+        name = guest.monitor if guest.kind == "callback" else None
+        is_lost = name == "loss" and name not in made and logs is None
+        if name is None or not (name in made or (is_lost and returned is not None)):
+            continue
+        value = made.get(name, returned)
+        if not _is_one_number(value):
+            raise errors.InvalidArgumentError(
+                f"`{guest.name}` monitors `{name}`, and the step returned "
+                f"{shown(value)} for it; expected a number. Return the loss of the "
+                "batch from the step, or say with `logs=` which part of what it "
+                f"returns is `{name}`."
+            )
 
 
 class OwnEpochLogs:
@@ -158,6 +187,14 @@ def _is_scalar(value: Any) -> bool:
         return _is_number(value)
     is_numeric = value.dtype.is_floating or value.dtype.is_integer
     return bool(value.shape.rank == 0 and is_numeric)
+
+
+def _is_one_number(value: Any) -> bool:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return array.ndim == 0 and array.dtype.kind in "fiub"
 
 
 def _is_number(value: object) -> bool:

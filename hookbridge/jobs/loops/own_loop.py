@@ -11,6 +11,7 @@ from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.guests.guest_record import records
 from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -217,11 +218,13 @@ class OwnLoop:
           What the step has returned.
 
         Raises:
-          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
-            called with `args`.
+          errors.InvalidArgumentError: `logs` is something else, `step` cannot be
+            called with `args`, or what it returns has no number for what a callback
+            monitors.
         """
         own_logs.check(logs)
-        if step is not self._checked:
+        is_first = step is not self._checked
+        if is_first:
             if callable(logs):
                 with_arguments("logs", logs, "returned")
             names = (f"argument_{index}" for index in range(len(args)))
@@ -243,6 +246,9 @@ class OwnLoop:
             )
         self._counter.add_one()
         batch_logs = self._logs.after(returned, logs, args)
+        if is_first:
+            guests = records(self._callbacks)
+            own_logs.check_monitored(guests, returned, logs, batch_logs)
         self._deliver("on_train_batch_end", self._batch, batch_logs)
         self._batch += 1
         return returned
