@@ -169,10 +169,10 @@ class PortRecording:
           metrics: `{name: number}`.
 
         Raises:
-          errors.InvalidArgumentError: an argument is no number or no dict of arrays,
-            `weights` has other names or shapes than at first, `gradients` other ones
-            than the weights, the recording would become too large, or it is not within
-            its `with` block.
+          errors.InvalidArgumentError: an argument is not a number or not a dict of
+            arrays, `weights` has other names or shapes than at first, `gradients` other
+            ones than the weights, the recording would become too large, or it is not
+            within its `with` block.
         """
         if self._state != "open":
             when = "before" if self._state == "new" else "after"

@@ -24,7 +24,7 @@ class EarlyStopper(ReadyMade):
         on after a restart.
 
     Raises:
-      errors.InvalidArgumentError: `stop_fn` is no function.
+      errors.InvalidArgumentError: `stop_fn` is not a function.
     """
 
     def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:

@@ -38,8 +38,8 @@ class SavedModelExporter(ReadyMade):
 
     Raises:
       errors.InvalidArgumentError: only one of `model_fn` and `serving_input_fn` is
-        given, or one is no function, or `on_train_begin` finds neither `path` nor the
-        entry of `params`.
+        given, or one is not a function, or `on_train_begin` finds neither `path` nor
+        the entry of `params`.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class SummaryWriter(ReadyMade):
         checkpoints (`params["checkpoint_path"]`).
 
     Raises:
-      errors.InvalidArgumentError: `summaries_fn` is no function, or it returned
+      errors.InvalidArgumentError: `summaries_fn` is not a function, or it returned
         something else after an evaluation, or there is no folder.
     """
 
